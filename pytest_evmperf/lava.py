@@ -29,7 +29,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if what is None or not in_job() or any(item.iter_markers("skip")):
         return outcome
     # Slow to import, and needed in jobs alone.
-    from evmperf.commands.lava.selection import case_name, figure_name, unit_name  # noqa: PLC0415
+    from evmperf.commands.lava.selection import case_name, lava_word  # noqa: PLC0415
 
     name = case_name(*what)
     result = item.stash.get(RESULT, None)
@@ -39,8 +39,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         for metric in what[0].metrics_of(what[1]):
             if values := result.values(metric.name):
                 mean = f"{summarise(values).mean:.6f}"
-                figure = ["--measurement", mean, "--units", unit_name(metric.unit)]
-                _report(reporter, figure_name(name, metric.name), "pass", figure)
+                figure = ["--measurement", mean, "--units", metric.unit]
+                _report(reporter, f"{name}.{lava_word(metric.name)}", "pass", figure)
     _report(reporter, name, "pass" if measured else "fail", [])
     return outcome
 

@@ -46,15 +46,16 @@ def test_an_option_has_the_value_of_its_variable(monkeypatch, value):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--budget soon", "soon"),
-        ("--boots 0", "'0' is not a whole number from 1 on"),
-        ("--within 200", "'200' is not a share: write 2% or 0.02"),
-        ("--within 5,0", "'5,0' is not a share"),
+        ("ab virtual --budget soon", "soon"),
+        ("ab virtual --boots 0", "'0' is not a whole number from 1 on"),
+        ("ab virtual --within 200", "'200' is not a share: write 2% or 0.02"),
+        ("ab virtual --within 5,0", "'5,0' is not a share"),
+        ("check --level 2", "'2' is not a share"),
     ],
 )
 def test_a_wrong_value_is_a_wrong_call_that_says_what_to_write(words, told, capsys):
     with pytest.raises(SystemExit) as ended:
-        main.main(["ab", "virtual", *words.split()])
+        main.main(words.split())
     assert ended.value.code == ExitStatus.USAGE
     assert told in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from evmperf.benchmarks import wording
+from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
 from evmperf.judge.rounds import matches
 from evmperf.model.errors import UsageError
@@ -24,10 +25,11 @@ def ended(*words):
 def test_a_row_and_a_board_are_found_by_either_name(tmp_path, capsys, board, case):
     run = spools.a_run(1, id="evm-1", board="am64xx-hsevm")
     spools.write(tmp_path, run, [spools.a_result(run, benchmark="emmc_ext4", case="102400")])
+    assert boards.find(board).name == "am64x.yaml"
     words = ["history", board, "emmc_ext4", "--case", case, "--results", str(tmp_path)]
     assert ended(*words) == 0
     said = capsys.readouterr().out
-    assert said.startswith("am64xx-hsevm emmc_ext4")
+    assert said.startswith("am64xx-hsevm emmc_ext4 write_throughput")
     assert "100 KiB  " in said
 
 

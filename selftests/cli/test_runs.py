@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs.history import run_folder
 from evmperf.measure.runs.spool import Spool
@@ -27,18 +26,21 @@ def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
     assert [line.split()[0] for line in lines] == ["am64xx-hsevm-0", "am64xx-hsevm-1", "j7200-evm-2"]
     assert "11.00" in lines[0]
     assert "All measured." in lines[0]
-
-
-def test_of_a_board_and_the_newest_only(results, capsys):
     assert main(["history", "am64xx-hsevm", "--from", str(results), "--last", "1"]) == 0
     assert "am64xx-hsevm-1" in capsys.readouterr().out.splitlines()[1]
 
 
-def test_a_board_without_runs_and_a_folder_that_is_not_there(results, capsys):
-    assert main(["history", "x", "--from", str(results)]) == ExitStatus.USAGE
-    assert "Boards with runs: am64xx-hsevm, j7200-evm" in capsys.readouterr().err
-    assert main(["history", "--from", str(results / "none")]) == ExitStatus.USAGE
-    assert "none/: has no runs. Measure with" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x"], "Boards with runs: am64xx-hsevm, j7200-evm"),
+        (["am64x-hsevm"], "Did you mean am64xx-hsevm?"),
+        (["--from", "none"], "none/: has no runs. Measure with"),
+    ],
+)
+def test_where_there_is_no_run_others_are_named(results, capsys, words, told):
+    assert main(["history", "--from", str(results), *words]) == ExitStatus.USAGE
+    assert told in capsys.readouterr().err
 
 
 def test_history_of_a_board_alone_lists_what_was_measured(results, capsys):
@@ -46,17 +48,6 @@ def test_history_of_a_board_alone_lists_what_was_measured(results, capsys):
     out = capsys.readouterr().out
     assert "measured in the last 2 runs" in out
     assert "emmc_ext4 write_throughput: 2 cases in 2 runs" in out
-
-
-def test_history_of_a_benchmark_shows_all_its_metrics(results, capsys):
-    arguments = ["history", "am64xx-hsevm", "emmc_ext4", "--results", str(results)]
-    assert main(arguments) == ExitStatus.OK
-    assert "am64xx-hsevm emmc_ext4 write_throughput" in capsys.readouterr().out
-
-
-def test_a_misspelt_board_gets_the_nearest(results, capsys):
-    assert main(["history", "am64x-hsevm", "--results", str(results)]) == ExitStatus.USAGE
-    assert "Did you mean am64xx-hsevm?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mistake", [KeyError("moon"), ModuleNotFoundError("x", name="no_extra")])
@@ -90,13 +81,6 @@ def test_a_run_has_many_names(results, given, found):
             run_folder(given, results)
     else:
         assert run_folder(given, results) == sorted(results.iterdir())[found]
-
-
-@pytest.mark.parametrize("given", ["am64x", "am64x.yaml", "am64xx-hsevm"])
-def test_a_board_is_named_by_its_file_or_its_name(results, capsys, given):
-    assert main(["history", given, "--from", str(results)]) == ExitStatus.OK
-    assert "am64xx-hsevm-1" in capsys.readouterr().out
-    assert boards.find(given).name == "am64x.yaml"
 
 
 def test_a_run_at_work_is_no_run_that_was_killed(tmp_path, capsys):

@@ -42,20 +42,14 @@ def test_a_night_has_a_job_for_every_real_board():
 
 
 def test_over_labgrid_the_session_holds_its_place_by_itself():
-    job = night(job={"benchmarks": "emmc and not fio"})["measure am64x"]
+    job = night(job={"benchmarks": "emmc; rm -rf /"})["measure am64x"]
     assert job["script"] == [
         ".venv/bin/pytest --lg-env am64x.yaml --results=results --wait 6h "
-        "-k 'emmc and not fio' --run-kind nightly"
+        "-k 'emmc; rm -rf /' --run-kind nightly"
     ]
     assert "after_script" not in job
     assert job["variables"] == {"LG_PLACE": "am64x"}
     assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
-
-
-def test_a_night_may_measure_until_means_are_known(capsys):
-    assert cli.main(["gitlab", "pipeline", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
-    (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
-    assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
 
 
 def test_a_night_ends_with_push_where_a_database_is_named(monkeypatch, capsys):
@@ -85,19 +79,20 @@ def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
     file = tmp_path / "lab.yaml"
     job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--keep-on"]}
     file.write_text(yaml.safe_dump({"boards": [job], "guide": False, "history": "/srv/runs"}))
-    assert cli.main(["gitlab", "pipeline", str(file), "--release", "12.00"]) == 0
+    words = ["--release", "12.00", "--repeat", "until:2%/30m"]
+    assert cli.main(["gitlab", "pipeline", str(file), *words]) == 0
     data = yaml.safe_load(capsys.readouterr().out)
     job = data["measure am64x-3"]
     assert job["variables"] == {"LG_PLACE": "am64x-3"}
-    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --keep-on")
+    given = "--profile quick --release 12.00 --run-kind nightly --keep-on --repeat=until:2%/30m"
+    assert job["script"][0].endswith(given)
     assert "--from /srv/runs" in data["judge am64x-3"]["script"][0]
     assert not any("guide" in line for line in data["pages"]["script"])
 
 
-@pytest.mark.parametrize("word", [{"limit": "3h"}])
-def test_what_only_the_scheduler_of_a_night_can_is_refused(word):
+def test_what_only_the_scheduler_of_a_night_can_is_refused():
     with pytest.raises(UsageError, match="use `evmperf night`"):
-        night(names=["am64x"], job=word)
+        night(job={"limit": "3h"})
 
 
 def test_a_pipeline_of_a_labs_own_repository_names_only_what_is_in_it(tmp_path, monkeypatch, capsys):
@@ -151,11 +146,6 @@ def test_a_password_is_a_reference_to_a_variable_which_the_shell_of_the_job_read
     assert "http://u:a b@h/a b.wic" in words
 
 
-def test_what_a_variable_holds_stays_one_word_of_the_shell():
-    (line,) = night(job={"benchmarks": "emmc; rm -rf /"})["measure virtual"]["script"]
-    assert " -k 'emmc; rm -rf /' " in line
-
-
 def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
     job = night(confirm="30m")["judge am64x"]
     assert "--confirm 30m --board am64x.yaml --wait" in job["script"][0]
@@ -190,10 +180,8 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "Invalid enum value 'slow' - at `boards[0].profile`"),
-        (["--repeat", "often"], "--repeat=often "),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic"),
-        (["--images", "am65x=a.wic"], "known are am335x"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )

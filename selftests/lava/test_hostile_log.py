@@ -84,8 +84,10 @@ def test_a_long_line_is_shortened_and_says_so():
         "- {dt: &a [x, x], lvl: [*a, *a], msg: x}",
         '- {"dt": 1, "lvl": "target", "msg": ""}',
         "- " + "{x: " * (limits.LAVA_LINE_CHARS // 2),
+        "- " + json.dumps({**ENTRY, "msg": "\ud800"}),
+        "- " + json.dumps({**ENTRY, "lvl": "results", "msg": {"error_msg": "\udfff"}}),
     ],
-    ids=["deep", "deep yaml", "deep yaml that is no JSON", "not text", "no time", "long yaml"],
+    ids=["deep", "deep yaml", "deep, no JSON", "not text", "no time", "long yaml", "half", "half within"],
 )
 def test_a_line_that_is_made_to_break_the_reader_is_named(line):
     with pytest.raises(UsageError, match="a log line 2"):

@@ -1,6 +1,5 @@
 """Servers that are not LAVA's, or a bad one: each answer is one sentence, within a size and a time."""
 
-import contextlib
 import gzip
 import itertools
 import json
@@ -9,13 +8,12 @@ import time
 import pytest
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
 from evmperf.model import limits
 from evmperf.model.exits import ExitStatus
-from selftests.support import web
 
 HEADER = "schema=1&kind=native&board_file=virtual&profile=quick&benchmarks=emmc_vfat"
 JOB = {
+    "id": 1,
     "state": "Finished",
     "health": "Complete",
     "actual_device": "virtual-01",
@@ -28,31 +26,11 @@ HTML = b"<html><body>Log in, or ask your administrator: \xff</body></html>"
 
 
 @pytest.fixture
-def lava(monkeypatch, tmp_path):
-    """A server whose answers can be replaced: by path, a function of its handler."""
-    answers = {}
-
-    class Handler(web.Handler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            path = self.path.removeprefix("/api/v0.2/").partition("?")[0]
-            with contextlib.suppress(OSError):
-                if path in answers:
-                    answers[path](self)
-                else:
-                    self.say(200 if path in GOOD else 404, json.dumps(GOOD.get(path)).encode())
-
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.do_GET()
-
-    monkeypatch.setenv(TOKEN_VARIABLE, "")
-    monkeypatch.chdir(tmp_path)
+def lava(answers, tmp_path):
+    """A server of one good job, whose answers can be replaced."""
     (tmp_path / "job.yaml").write_text("\njob_name: ours\n")
-    with web.serving(Handler) as server:
-        monkeypatch.setenv(URL_VARIABLE, server.url)
-        yield answers
+    answers |= {path: body(json.dumps(data).encode()) for path, data in GOOD.items()}
+    return answers
 
 
 def ended(capsys, *words):
@@ -140,7 +118,8 @@ def test_a_field_of_another_kind_is_one_sentence_or_harmless(lava, capsys, path,
 
 
 @pytest.mark.parametrize(
-    "metadata", ["3", "[1]", "{}", "{evmperf: 3}", "{evmperf: [a]}", "{evmperf: !!binary YT1i}", "[" * 9999]
+    "metadata",
+    ["", "3", "[1]", "{}", "{evmperf: 3}", "{evmperf: [a]}", "{evmperf: !!binary YT1i}", "[" * 9999],
 )
 def test_a_definition_that_is_none_is_named(lava, capsys, metadata):
     lava["jobs/1/"] = body(json.dumps({**JOB, "original_definition": f"metadata: {metadata}"}).encode())

@@ -7,10 +7,8 @@ import pytest
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava.selection import case_name
-from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
-from evmperf.model.errors import UsageError
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect
 from evmperf.model.exits import ExitStatus
-from evmperf.model.facts import given_facts
 from evmperf.model.results import Result, Sample, Status
 from selftests.support import programs
 
@@ -42,6 +40,7 @@ def called(*words):
         (["wait", "twelve"], "'twelve' is not a job"),
         (["wait", "12x"], "'12x' is not a job"),
         (["import", "no-such-log.yaml"], "'no-such-log.yaml' is not a job"),
+        *((["import", "12", f"--fact={word}"], "write NAME=VALUE") for word in ("fixture", "=1", "")),
     ],
 )
 def test_a_wrong_call_is_named(words, said, capsys):
@@ -49,30 +48,15 @@ def test_a_wrong_call_is_named(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_a_job_is_named_by_number_or_page():
-    assert job_number("12") == job_number("https://lava/scheduler/job/12") == 12
-
-
-def test_a_server_that_is_not_there_is_the_labs(monkeypatch, capsys):
-    monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9")
-    assert called("wait", "12") == 3
-    assert "http://127.0.0.1:9 cannot be reached (ConnectionError)" in capsys.readouterr().err
-
-
-def test_the_job_of_all_benchmarks_is_submitted_from_its_file(monkeypatch, tmp_path, capsys):
+def test_the_job_of_all_benchmarks_is_submitted_from_its_file_to_a_server_that_is_not_there(
+    monkeypatch, tmp_path, capsys
+):
     assert called("render", "j721e", "--kind", "native", "--profile", "full") == 0
     job = tmp_path / "job.yaml"
     job.write_text(capsys.readouterr().out)
     monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9")
     assert called("submit", str(job)) == ExitStatus.LAB_BROKEN
-    assert "cannot be reached" in capsys.readouterr().err
-
-
-def test_a_fact_has_a_value():
-    assert given_facts(["fixture=A=1"]) == {"fixture": "A=1"}
-    for word in ("fixture", "=1", ""):
-        with pytest.raises(UsageError, match="write NAME=VALUE"):
-            given_facts([word])
+    assert "http://127.0.0.1:9 cannot be reached (ConnectionError)" in capsys.readouterr().err
 
 
 def test_a_token_comes_from_the_environment_and_is_never_shown(monkeypatch, capsys):

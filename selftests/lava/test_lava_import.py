@@ -12,8 +12,9 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog
-from evmperf.commands.lava.importing import LogSource, header_of, read
-from evmperf.measure.runs.spool import RECORDS, read_records, read_results, read_run
+from evmperf.commands.lava.importing import LogSource, read
+from evmperf.measure.runs.spool import RECORDS, read_records, read_results
+from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.support import lava_jobs
 from selftests.support.lava_jobs import CATALOGUE, END
@@ -43,7 +44,7 @@ def outputs(tmp_path_factory):
 
 def imported(text, results, header=None, **more):
     entries = joblog.parse(text, "a log")
-    header = header or header_of(entries, "a log")
+    header = header or joblog.read_header(entries, "a log")
     run, new = read(entries, header, LogSource("a log", **more), BOARD, results)
     folder = results / run.id
     measured = run.ending == "measured"
@@ -123,24 +124,18 @@ def test_a_step_that_hangs_is_ended(outputs, tmp_path):
     assert done.results[0].failures[0].kind == "tool"
 
 
-def test_reading_twice_changes_nothing(outputs, tmp_path):
+def test_a_job_and_a_copy_of_its_log_are_one_run_that_is_read_once(outputs, tmp_path):
     text = lava_jobs.log(outputs("plain"), END)
-    first, again = imported(text, tmp_path), imported(text, tmp_path)
-    assert (first.new, again.new) == (True, False)
+    first = imported(text, tmp_path, number=7, server="http://lava", device="am64x-01")
+    assert (first.run.lab, first.run.place) == ("http://lava", "am64x-01")
+    again, elsewhere = imported(text, tmp_path), imported(text, tmp_path / "elsewhere")
+    assert (first.new, again.new, elsewhere.new) == (True, False, True)
     assert again.folder == first.folder
-    assert [path.name for path in tmp_path.iterdir()] == [first.run.id]
     assert len(list(read_records(first.folder))) == 2
-    elsewhere = imported(text, tmp_path / "elsewhere")
     assert elsewhere.run.id == first.run.id
     assert read_results(elsewhere.folder) == read_results(first.folder)
-
-
-def test_a_job_and_a_copy_of_its_log_are_one_run(outputs, tmp_path):
-    text = lava_jobs.log(outputs("plain"), END)
-    assert imported(text, tmp_path, number=1, server="http://lava").new
-    assert not imported(text, tmp_path).new
-    later = text.replace("2026-11-20T22:00", "2026-11-20T22:01")
-    assert imported(later, tmp_path).new
+    assert imported(text.replace("2026-11-20T22:00", "2026-11-20T22:01"), tmp_path).new
+    assert len(list(tmp_path.glob("*/run.json"))) == 2
 
 
 KERNEL = "[   12.345678] mmc0: cannot verify signal voltage switch"
@@ -238,38 +233,30 @@ def test_lavas_failures_are_the_projects_kinds(outputs, tmp_path, what):
         assert ("panic" in done.run.outcome) is (kind == "board")
 
 
-def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_path):
-    old, new = "U-Boot 2024.04 (May 02 2024 - 01:02:03)", "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)"
-    text = lava_jobs.log(f"U-Boot SPL 2024.04 (x)\n{old}\n{outputs('plain')}", END)
-    header = header_of(joblog.parse(text, "a log"), "a log")
-    for said, good in ((new, False), (old, True)):
-        given = {**header, "image_uboot": said, "image_name": "a.wic.xz"}
-        done = imported(text, tmp_path / said[7:14], given)
-        assert done.measured == good
-        assert done.run.facts.provisioned == {"uboot": said, "name": "a.wic.xz"}
-        assert done.run.exit_status == (0 if good else 3)
-        assert (f"its U-Boot is '{old}', the image's is '{new}'" in done.run.outcome) != good
-        assert any(result.samples for result in done.results) == good
+LOADER = "U-Boot 2024.04 (May 02 2024 - 01:02:03)"
+OTHER = "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)"
+HERE = os.uname()
 
 
-def test_a_board_that_runs_another_system_gives_no_figures(outputs, tmp_path):
-    text = lava_jobs.log(outputs("plain"), END)
-    header = header_of(joblog.parse(text, "a log"), "a log")
-    here = os.uname()
-    for number, (says, good) in enumerate(
-        [
-            ({"kernel": here.release, "version": here.version}, True),
-            ({"kernel": "6.12.43-ti"}, False),
-            ({"kernel": here.release, "version": "#9 it's another"}, False),
-            ({"machine": "am64xx-evm"}, True),  # nothing to compare with
-        ]
-    ):
-        given = {**header, **{f"image_{key}": value for key, value in says.items()}}
-        done = imported(text, tmp_path / str(number), given)
-        assert done.measured == good
-        assert any(result.samples for result in done.results) == good
-        assert done.run.exit_status == (0 if good else 3)
-        assert ("did not boot the image" in done.run.outcome) != good
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ({"uboot": LOADER, "name": "a.wic.xz"}, ""),
+        ({"uboot": OTHER, "name": "a.wic.xz"}, f"its U-Boot is '{LOADER}', the image's is '{OTHER}'"),
+        ({"kernel": HERE.release, "version": HERE.version}, ""),
+        ({"kernel": "6.12.43-ti"}, "did not boot the image"),
+        ({"kernel": HERE.release, "version": "#9 it's another"}, "did not boot the image"),
+        ({"machine": "am64xx-evm"}, ""),  # nothing to compare with
+    ],
+)
+def test_a_board_that_runs_another_system_than_its_image_gives_no_figures(outputs, tmp_path, says, told):
+    text = lava_jobs.log(f"U-Boot SPL 2024.04 (x)\n{LOADER}\n{outputs('plain')}", END)
+    header = joblog.read_header(joblog.parse(text, "a log"), "a log")
+    done = imported(text, tmp_path, {**header, **{f"image_{key}": value for key, value in says.items()}})
+    assert done.run.facts.provisioned == says
+    assert done.measured == any(result.samples for result in done.results) == (not told)
+    assert done.run.exit_status == (3 if told else 0)
+    assert told in done.run.outcome
 
 
 def checksum_of(label):
@@ -327,8 +314,9 @@ def test_the_header_survives_lavas_quoting():
     header |= {"benchmarks": "emmc_ext4,emmc_vfat", "release": 'R "11" \\'}
     line = joblog.header_line(header)
     assert json.dumps(line) == f'"{line}"'
-    assert joblog.read_header([joblog.LogEntry(0, "target", line)]) == header
-    assert joblog.read_header([joblog.LogEntry(0, "target", line[:-12])]) is None
+    assert joblog.read_header([joblog.LogEntry(0, "target", line)], "a log") == header
+    with pytest.raises(UsageError, match="a log: not the log"):
+        joblog.read_header([joblog.LogEntry(0, "target", line[:-12])], "a log")
 
 
 def test_entries_in_yaml_that_is_no_json_are_read():
@@ -336,11 +324,3 @@ def test_entries_in_yaml_that_is_no_json_are_read():
     (entry,) = joblog.parse(f"{text}\n", "log")
     assert entry.text == "\x1b[0m"
     assert entry.time_ns == 1795212000_000001_000
-
-
-def test_the_run_says_where_it_was_measured(outputs, tmp_path):
-    text = lava_jobs.log(outputs("plain"), END)
-    done = imported(text, tmp_path, number=7, server="http://lava", device="am64x-01")
-    run = read_run(done.folder)
-    assert (run.lab, run.place) == ("http://lava", "am64x-01")
-    assert run.facts.lava_job["number"] == 7

@@ -88,7 +88,6 @@ def judged(server: LavaServer, number: int, health: str):
 
 
 def test_lavas_own_client_takes_a_job(lab) -> None:
-    """It runs in test_night_over_lava.py."""
     (labs.folder() / "shared/job.yaml").write_text(definition())
     lavacli(lab, "jobs", "validate", "/lab/job.yaml")
 

@@ -249,7 +249,6 @@ def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, capsy
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["check", "--level", "2"], "--level 2: must be between 0 and 1"),
         (["check", "--accept", "emmc_ext4"], "--accept needs --since RUN"),
         (["compare", "last"], "two sides are needed"),
     ],

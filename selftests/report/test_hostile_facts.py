@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.terminal import Plain
-from evmperf.commands.lava.selection import figure_name, unit_name
+from evmperf.commands.lava.selection import lava_word
 from evmperf.commands.night.closing import Closing
 from evmperf.commands.night.conductor import Progress
 from evmperf.commands.night.plan import Job
@@ -330,8 +330,7 @@ def test_a_guide_has_no_markup_of_others():
 
 
 def test_a_name_for_lava_is_one_word():
-    assert re.fullmatch(r"[\w.-]+", figure_name("emmc", HOSTILE))
-    assert not re.search(r"\s", unit_name(HOSTILE))
+    assert re.fullmatch(r"[\w.-]+", lava_word(HOSTILE))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """LAVA jobs: rendered, submitted, judged and read."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import yaml
+from msgspec.structs import replace
 
 from evmperf.boards.board import Board
 from evmperf.commands.lava import importing, joblog, render, selection
@@ -36,8 +39,8 @@ def definition(
     chosen = selection.select(board, request.kind, profile or board.options.board.profile, request.keyword)
     for line in chosen.refused if request.keyword else ():
         tell(f"not in this job: {line}")
-    if request.image:
-        render.check_image(request.image, request.kind)
+    if request.image and request.kind is JobKind.BOOT:
+        raise UsageError("--image is for native and host jobs: a boot job boots the installed system")
     says = _says(board, request.image, tell) if request.kind is JobKind.NATIVE else {}
     return render.render(board, chosen, replace(request, says=says))
 
@@ -95,7 +98,7 @@ def read(
     path = Path(job)
     if path.is_file():
         entries = joblog.parse(inputs.text(path, limits.LAVA_LOG_BYTES), str(path))
-        header = importing.header_of(entries, str(path))
+        header = joblog.read_header(entries, str(path))
         source = importing.LogSource(str(path), kind=kind, facts=facts)
     else:
         number, at = job_number(job), server()
@@ -117,6 +120,8 @@ def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]
     """What an image says of itself, which is fetched for that; nothing for none."""
     if not url:
         return {}
+    if urlsplit(url).scheme not in ("http", "https", "file"):
+        raise UsageError(f"--image {url}: LAVA fetches http://, https:// and file:// only")
     given = url.removeprefix("file://")
     if given != url and not Path(given).is_file():
         tell(f"{given} is not on this machine: the booted system is not compared with it")
@@ -136,7 +141,9 @@ def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]
 
 
 def _header(job: LavaJob) -> dict[str, str]:
-    header = render.definition_header(job.original_definition or job.definition or "")
-    if header is None:
-        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
-    return header
+    """What a job says about itself; raises UsageError for one that is not of evmperf."""
+    try:
+        definition = yaml.safe_load(job.original_definition or "")
+        return joblog.decode_header(definition["metadata"][render.METADATA])
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks") from None

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evmperf.judge.published.releases import BASELINES
@@ -10,7 +10,6 @@ from evmperf.judge.published.source import PublishedRuns
 from evmperf.measure.runs import kept
 from evmperf.measure.runs.history import RunSource, SpoolFolder, WithHistory
 from evmperf.model.errors import EvmperfError
-from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.publish.influx.client import Store, required
 from evmperf.publish.influx.reader import InfluxRuns
 
@@ -26,6 +25,7 @@ def opened(
     other labs may have the same name, so who has a board names its `lab`. Published means are `samples` if
     wanted. Raises UsageError for InfluxDB or a history that is not named.
     """
+    home = os.environ.get(_HISTORY, "")
     if named == INFLUX:
         with Store(required()) as store:
             yield InfluxRuns(store)
@@ -33,27 +33,19 @@ def opened(
         yield PublishedRuns(samples)
     elif named not in ("", HISTORY):
         yield SpoolFolder(BASELINES if named == "baselines" else Path(named))
-    elif not named and not has_history():
+    elif not named and not home:
         yield SpoolFolder(results)
     else:
-        history = SpoolFolder(kept.folder_of(os.environ.get(_HISTORY, "")), lab)
+        history = SpoolFolder(kept.folder_of(home), lab)
         yield history if named else WithHistory(SpoolFolder(results), history)
 
 
-def has_history() -> bool:
-    """Whether the environment names a history; without a name none is used."""
-    return bool(os.environ.get(_HISTORY))
-
-
-def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int, ExitStatus]:
-    """Keep runs in the lab's history; returns how many are new or have more than before, and how it
-    went. What cannot be kept is complained of; the folders stay, and may be copied there by hand.
+def keep(folder: Path, complain: Callable[[str], None]) -> None:
+    """Keep a run in the lab's history, if one is named. A run that cannot be kept is complained of, and may
+    be copied there by hand.
     """
-    new, status = 0, ExitStatus.OK
-    for folder in folders:
+    if home := os.environ.get(_HISTORY):
         try:
-            new += kept.keep(kept.folder_of(os.environ.get(_HISTORY, "")), folder)
+            kept.keep(kept.folder_of(home), folder)
         except EvmperfError as error:
             complain(f"{folder}: is not in the lab's history: {error}")
-            status = of_kind(error.kind)
-    return new, status

@@ -29,26 +29,19 @@ Added = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: its names, and the other words of argparse's add_argument; `variable` names the
-    environment variable that has an option's value if nobody gives it.
-    """
+    """An argument: its names, and the other words of argparse's add_argument."""
 
     names: tuple[str, ...]
     words: dict[str, Any]
-    variable: str = ""
 
     def __call__(self, parser: Any) -> None:
         """Give it to a parser, or to a group of one."""
-        words = self.words
-        if self.variable:
-            value = os.environ.get(self.variable) or words["default"]
-            words = {**words, "default": value, "help": f"{words['help']} [{self.variable}]"}
-        parser.add_argument(*self.names, **words)
+        parser.add_argument(*self.names, **self.words)
 
 
-def argument(*names: str, variable: str = "", **words: Any) -> Argument:
+def argument(*names: str, **words: Any) -> Argument:
     """An argument of a command, in the words of argparse's add_argument."""
-    return Argument(names, words, variable)
+    return Argument(names, words)
 
 
 def either(*arguments: Added, required: bool = False) -> Added:
@@ -101,27 +94,25 @@ def add(commands: Any, module: str) -> None:
             continue
         first, _, last = name.rpartition(" ")
         if first and first not in groups:
-            about = inspect.cleandoc(_GROUPS[first])
-            parser = commands.add_parser(
-                first, description=about, formatter_class=_Format, allow_abbrev=False
-            )
+            parser = _parser(commands, first, _GROUPS[first])
             groups[first] = parser.add_subparsers(metavar="COMMAND", required=True)
         about = inspect.getdoc(one.run) or ""
         words = {"help": one.line or about} if first else {}
-        parser = groups.get(first, commands).add_parser(
-            last,
-            description=about,
-            epilog=inspect.cleandoc(one.epilog),
-            formatter_class=_Format,
-            allow_abbrev=False,
-            **words,
-        )
+        parser = _parser(groups.get(first, commands), last, about, one.epilog, **words)
         parser.set_defaults(func=one.run)
         for each in one.arguments:
             each(parser)
 
 
-_Format = argparse.RawDescriptionHelpFormatter
+def _parser(commands: Any, name: str, about: str, epilog: str = "", **words: str) -> Any:
+    return commands.add_parser(
+        name,
+        description=inspect.cleandoc(about),
+        epilog=inspect.cleandoc(epilog),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **words,
+    )
 
 
 def filled(kind: type[_Struct], options: argparse.Namespace, **more: object) -> _Struct:
@@ -186,12 +177,8 @@ COORDINATOR = argument(
 JSON = argument("--json", action="store_true", help="print JSON for programs")
 PROFILE = argument("--profile", default="", choices=["full", "quick"], help="default: the board's")
 RESULTS = argument("--results", type=Path, default="results", help="folder of runs (default: results)")
-RUN = argument(
-    "run",
-    nargs="?",
-    default="last",
-    help="a run's folder, its name below --results or the beginning of it, `last~1`; default: `last`",
-)
+A_RUN = "a run's folder, its name below --results or the beginning of it, `last` or `last~1`"
+RUN = argument("run", nargs="?", default="last", help=f"{A_RUN} (default: last)")
 SOURCE = argument(
     "--from",
     default="",

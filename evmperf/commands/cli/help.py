@@ -10,17 +10,12 @@ from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
 
-def pages() -> list[str]:
-    """The names of all pages."""
-    return sorted(file.stem for file in project("docs").glob("*.md"))
-
-
 @command(
     "help", argument("page", nargs="?", default="README", help="default: the list of all pages (README)")
 )
 def _help(options: argparse.Namespace) -> None:
     """Shows a page of the documentation, on a terminal through $PAGER."""
-    names = pages()
+    names = [file.stem for file in project("docs").glob("*.md")]
     name = options.page.removeprefix("docs/").removesuffix(".md")
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)

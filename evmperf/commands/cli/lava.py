@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evmperf.commands.app import lavajobs
 from evmperf.commands.app.lavajobs import Judged
-from evmperf.commands.cli.arguments import BOARD, PROFILE, RESULTS, argument, command, group
+from evmperf.commands.cli.arguments import BOARD, PROFILE, RESULTS, argument, command, filled, group
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
 from evmperf.commands.lava.render import JobRequest
@@ -22,7 +22,7 @@ _JOB = (
     argument(
         "--kind",
         default="native",
-        choices=["host", "native", "boot"],
+        choices=list(JobKind),
         help=(
             "host: pytest on the lab's Labgrid host; native: LAVA boots the board and runs the "
             "commands there; boot: cold boots only (default: %(default)s)"
@@ -66,16 +66,7 @@ def _render(options: argparse.Namespace) -> None:
 
 
 def _definition(options: argparse.Namespace) -> str:
-    job = JobRequest(
-        kind=JobKind(options.kind),
-        keyword=options.keyword,
-        release=options.release,
-        image=options.image,
-        device_type=options.device_type,
-        tags=tuple(options.tags),
-        priority=options.priority,
-    )
-    return lavajobs.definition(options.board, job, options.profile, note)
+    return lavajobs.definition(options.board, filled(JobRequest, options), options.profile, note)
 
 
 @command(

@@ -68,7 +68,9 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     try:
         if "_ARGCOMPLETE" in os.environ:
-            _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
+            import argcomplete  # noqa: PLC0415  # for a shell that asks, by register-python-argcomplete evmperf
+
+            argcomplete.autocomplete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
         words = words or ["--help"]
         if words[:2] == ["guide", "review"]:
             words = ["guide-review", *words[2:]]
@@ -128,10 +130,6 @@ def _unforeseen(error: Exception) -> ExitStatus:
     return ExitStatus.INTERNAL
 
 
-def _module(name: str, room: str = f"{_ROOM}.") -> Any:
-    return importlib.import_module(room + name)
-
-
 def _parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of one command; without one, that of the help and of errors."""
     modules = {
@@ -161,8 +159,10 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     if command in modules:
-        _module(modules[command], "")
-        _module("arguments").add(commands, modules[command])
+        from evmperf.commands.cli import arguments  # noqa: PLC0415  # slow to import
+
+        importlib.import_module(modules[command])
+        arguments.add(commands, modules[command])
     else:
         for name in modules:
             commands.add_parser(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.commands.cli.arguments import argument, command, group, show
+from evmperf.commands.cli.arguments import Added, argument, command, group, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
@@ -58,50 +58,30 @@ def _night(options: argparse.Namespace) -> int:
     return ended.status
 
 
+def _of_ci(name: str, about: str, default: str = "") -> Added:
+    """An option whose value a variable of the pipeline may give."""
+    variable = f"EVMPERF_{name.upper().replace('-', '_')}"
+
+    def add(parser: Any) -> None:
+        value = os.environ.get(variable) or default
+        parser.add_argument(f"--{name}", default=value, help=f"{about} [{variable}]")
+
+    return add
+
+
 @command(
     "gitlab pipeline",
     argument("plan", nargs="?", type=Path, metavar="PLAN.yaml", help="default: the boards of the options"),
-    argument("--over", default="labgrid", variable="EVMPERF_OVER", help="labgrid, lava-host or lava-native"),
-    argument(
-        "--boards",
-        default="",
-        variable="EVMPERF_BOARDS",
-        help="board files (default: every real board in env/)",
-    ),
-    argument("--benchmarks", default="", variable="EVMPERF_BENCHMARKS", help="as pytest's -k (default: all)"),
-    argument(
-        "--profile", default="", variable="EVMPERF_PROFILE", help="full or quick (default: the board's)"
-    ),
-    argument(
-        "--release", default="", variable="EVMPERF_RELEASE", help="SDK release, if the images do not name it"
-    ),
-    argument(
-        "--images", default="", variable="EVMPERF_IMAGES", help="[BOARD=]IMAGE to put on the boards first"
-    ),
-    argument(
-        "--repeat",
-        default="",
-        variable="EVMPERF_REPEAT",
-        help="as pytest's --repeat: 5 or until:2%% (over labgrid)",
-    ),
-    argument(
-        "--against",
-        default="",
-        variable="EVMPERF_AGAINST",
-        help=f"baseline of the verdict, as for `evmperf check` (default: {plan.AGAINST})",
-    ),
-    argument(
-        "--confirm",
-        default="",
-        variable="EVMPERF_CONFIRM",
-        help="time for measuring worse figures again (30m; default: none)",
-    ),
-    argument(
-        "--runner-tag",
-        default="evmperf",
-        variable="EVMPERF_RUNNER_TAG",
-        help="tag of the GitLab runners in the lab",
-    ),
+    _of_ci("over", "labgrid, lava-host or lava-native", "labgrid"),
+    _of_ci("boards", "board files (default: every real board in env/)"),
+    _of_ci("benchmarks", "as pytest's -k (default: all)"),
+    _of_ci("profile", "full or quick (default: the board's)"),
+    _of_ci("release", "SDK release, if the images do not name it"),
+    _of_ci("images", "[BOARD=]IMAGE to put on the boards first"),
+    _of_ci("repeat", "as pytest's --repeat: 5 or until:2%% (over labgrid)"),
+    _of_ci("against", f"baseline of the verdict, as for `evmperf check` (default: {plan.AGAINST})"),
+    _of_ci("confirm", "time for measuring worse figures again (30m; default: none)"),
+    _of_ci("runner-tag", "tag of the GitLab runners in the lab", "evmperf"),
     argument("-o", "--output", type=Path, help="default: standard output"),
 )
 def _run_nightly(options: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import RESULTS, SOURCE, argument, command, either, tell
+from evmperf.commands.cli.arguments import A_RUN, RESULTS, SOURCE, argument, command, either, tell
 from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, in_folder, run_folder
 from evmperf.model.errors import UsageError
@@ -48,13 +48,7 @@ def _site(options: argparse.Namespace) -> None:
     print(f"{options.output / 'index.html'}: {boards} on {pages}")
 
 
-@command(
-    "push",
-    argument(
-        "run", nargs="*", help="a run's name or its beginning, `last`, or `last~1` (default: what waits)"
-    ),
-    RESULTS,
-)
+@command("push", argument("run", nargs="*", help=f"{A_RUN} (default: what waits)"), RESULTS)
 def _push(options: argparse.Namespace) -> None:
     """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET name. Sending twice
     changes nothing. Without RUN, sends the runs that are not there yet, or not whole.
@@ -73,7 +67,7 @@ def _push(options: argparse.Namespace) -> None:
 
 @command(
     "export",
-    argument("run", nargs="*", help="a run's folder, name or its beginning, `last`, `last~1` (default: all)"),
+    argument("run", nargs="*", help=f"{A_RUN} (default: all)"),
     RESULTS,
     SOURCE,
     either(

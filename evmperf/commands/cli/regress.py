@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evmperf.commands.app import sources, why
 from evmperf.commands.app.again import in_turn
-from evmperf.commands.cli.arguments import RESULTS, SOURCE, WAIT, argument, command, duration, tell
+from evmperf.commands.cli.arguments import RESULTS, SOURCE, WAIT, argument, command, duration, share, tell
 from evmperf.commands.cli.terminal import width
 from evmperf.explain import ranges
 from evmperf.judge import accepted, against, confirm, experiment, goals, judge, shift
@@ -44,17 +44,12 @@ _GRAVEST_FIRST = (
     ExitStatus.NOTHING,
 )
 _AGAINST = "last:20"
+_FORMATS = ("json", "junit", "markdown", "openmetrics")
 _TOLD = 7
 """Lines of what else changed: a new kernel differs in hundreds."""
 
 _SIDES = (
-    argument(
-        "a",
-        nargs="?",
-        default="",
-        metavar="A",
-        help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
-    ),
+    argument("a", nargs="?", default="", metavar="A", help="a run, named as for `evmperf show`"),
     argument("b", nargs="?", default="", metavar="B", help="the run to compare with A"),
     argument("--a", default=[], dest="side_a", metavar="RUN", nargs="+", help="runs of side A"),
     argument("--b", default=[], dest="side_b", metavar="RUN", nargs="+", help="runs of side B"),
@@ -63,13 +58,13 @@ _OUTPUT = (
     argument("--all", action="store_true", help="list unchanged figures, too"),
     argument(
         "--level",
-        type=float,
+        type=share,
         help=f"false discovery rate to hold, default {shift.LEVEL} against earlier runs, else {judge.LEVEL}",
     ),
-    argument("--json", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
-    argument("--junit", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
-    argument("--markdown", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
-    argument("--openmetrics", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+    *(
+        argument(f"--{name}", type=Path, metavar="FILE", help="write it there, too (- only prints it)")
+        for name in _FORMATS
+    ),
 )
 
 
@@ -138,17 +133,15 @@ def _check(options: argparse.Namespace) -> int:
     if options.accept:
         _accept(options)
         return ExitStatus.OK
-    if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
+    if len(options.run) > 1 and any(getattr(options, name) for name in _FORMATS):
         raise UsageError("a file of verdicts is for one run: check one at a time")
-    what, level = against.parse(options.against), _level(options)
+    what = against.parse(options.against)
     statuses: list[ExitStatus] = []
     for given in options.run:
         try:
             folder = against.run_folder(given, options.results)
             statuses.append(
-                _outside(folder, options.reference)
-                if options.reference
-                else _checked(options, folder, what, level)
+                _outside(folder, options.reference) if options.reference else _checked(options, folder, what)
             )
         except EvmperfError as error:
             # One of several that cannot be judged does not keep the others from it.
@@ -159,15 +152,13 @@ def _check(options: argparse.Namespace) -> int:
     return next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
 
 
-def _checked(
-    options: argparse.Namespace, folder: Path, what: WantedBaseline, level: float | None
-) -> ExitStatus:
+def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) -> ExitStatus:
     """Judge one run, tell and keep that; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
     lab_goals = goals.of_run(run)
     with sources.opened(options.source, options.results, run.lab) as source:
-        judgement = against.judged(folder, what, source, level, one_night=options.one_night)
+        judgement = against.judged(folder, what, source, options.level, one_night=options.one_night)
         around = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
@@ -236,18 +227,9 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     # A first run has nothing to be judged by: its page stays as it was.
     if decided or judgement.goals or not (folder / page.NAME).is_file():
         why.report(folder)
-    if sources.has_history():
-        sources.keep([folder], tell)
+    sources.keep(folder, tell)
     if problem := send_if_named(folder):
         tell(problem)
-
-
-def _level(options: argparse.Namespace) -> float | None:
-    """The false discovery rate, if one is given; raises UsageError for one that is none."""
-    given: float | None = options.level
-    if given is not None and not 0 < given < 1:
-        raise UsageError(f"--level {given:g}: must be between 0 and 1")
-    return given
 
 
 def _sides(options: argparse.Namespace) -> list[list[Path]]:
@@ -289,14 +271,12 @@ def _compare(options: argparse.Namespace) -> int:
             else differing.text(listed, everything=options.all).rstrip("\n")
         )
         return ExitStatus.OK
-    level = _level(options)
     if len(a) > 1 or len(b) > 1:
-        judgement = against.between(a, b, level)
+        judgement = against.between(a, b, options.level)
     else:
         with sources.opened(str(options.results)) as source:
-            judgement = against.judged(
-                b[0], WantedBaseline("run", options.a or options.side_a[0]), source, level
-            )
+            baseline = WantedBaseline("run", options.a or options.side_a[0])
+            judgement = against.judged(b[0], baseline, source, options.level)
     changed = differences.between(a, b)
     names = (" ".join(folder.name for folder in side) for side in (a, b))
     title = "What differs besides (A: {}; B: {})".format(*names)

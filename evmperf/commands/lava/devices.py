@@ -7,7 +7,6 @@ from pathlib import Path
 from evmperf.boards.board import VIRTUAL_HOST, Board
 from evmperf.commands.lava.render import JOBS, default_device_type
 from evmperf.commands.lava.selection import JobKind
-from evmperf.model.errors import LabError
 
 DEVICE_TYPES = JOBS / "device-types"
 
@@ -24,7 +23,7 @@ def template(about: str, base: str, values: Mapping[str, object], *, usual: bool
 def write(board: Board, folder: Path) -> list[Path]:
     """Write a board's device type, with the file's own U-Boot prompts, and a device, for a real board to be
     filled in, below a folder as on a LAVA server; returns the files. Types that come with evmperf and
-    existing devices stay. Raises UsageError for a virtual EVM without ports, or LabError.
+    existing devices stay. Raises UsageError for a virtual EVM without ports, or OSError.
     """
     title, name = board.options.board.title, default_device_type(board, JobKind.NATIVE)
     own = folder / "devices" / f"{board.file.stem}-01.jinja2"
@@ -47,11 +46,8 @@ def write(board: Board, folder: Path) -> list[Path]:
         about = f"{title}: made by `evmperf lava device {board.file_name}`"
         base = "evm-virtual" if board.is_virtual else "evm-k3"
         texts[folder / "device-types" / f"{name}.jinja2"] = template(about, base, values, usual=True)
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path != own or not path.exists():
-                path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LabError(f"{folder}: cannot be written: {error.strerror}") from error
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path != own or not path.exists():
+            path.write_text(text, encoding="utf-8")
     return sorted(texts)

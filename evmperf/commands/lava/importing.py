@@ -19,7 +19,7 @@ from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_folder, read_run, results_in
 from evmperf.model import ended
 from evmperf.model.ended import Ending
-from evmperf.model.errors import EvmperfError, LabError, RefusedOutput, UsageError
+from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 
@@ -51,7 +51,7 @@ def read(
     run = _run(header, entries, source, board)
     if (results / run.id / "run.json").is_file():
         return read_run(results / run.id), False
-    blocks = joblog.read_blocks(joblog.board_lines(entries))
+    blocks, failure = joblog.read_blocks(entries), joblog.failure(entries)
     for benchmark, case in selection.cases if header.get("kind") == JobKind.NATIVE else ():
         for step in steps_of(benchmark, board, case, selection.profile):
             block = blocks.get(benchmark.label(case, step))
@@ -62,42 +62,34 @@ def read(
                     f"({header.get('evmperf_revision', 'unknown')}) and its board file"
                 )
     with new_folder(results) as scratch:
-        if failure := _other_image(header, entries, blocks):
-            blocks = {}
-        _replay(entries, blocks, selection, Spool(scratch, run), failure or joblog.failure(entries))
+        try:
+            _check_image(header, entries, blocks)
+        except LabError as error:
+            blocks, failure = {}, error
+        arguments = [words for _, _, words in cycles(selection)]
+        boots = replay.find_boots(entries, JobConsole(board), arguments)
+        job = replay.LoggedJob(board, entries[0].time_ns, *boots, blocks, failure)
+        _replay(job, selection, Spool(scratch, run))
         (scratch / run.id).rename(results / run.id)
     return run, True
 
 
-def _other_image(
+def _check_image(
     header: Mapping[str, str], entries: list[joblog.LogEntry], blocks: Mapping[str, joblog.MarkedBlock]
-) -> LabError | None:
-    """Why the board does not run the image that it was given, by U-Boot's banner and the facts that it said;
-    None if it does, or unknown.
+) -> None:
+    """Raise LabError if the board does not run the image that it was given, by U-Boot's banner and the facts
+    that it said.
     """
     files: dict[str, str] = {}
     with contextlib.suppress(KeyError, RefusedOutput):
         files = replay.decoded(blocks[provenance.LABEL]).files
     facts, loader = provenance.parse(files), running.banner([entry.text for entry in entries])
     says = _system(*(header.get(f"image_{name}", "") for name in ("uboot", "kernel", "version", "release")))
-    runs = _system(loader, facts.kernel, facts.kernel_version, provenance.release(facts, files))
-    try:
-        running.check(says, runs)
-    except LabError as error:
-        return error
-    return None
+    running.check(says, _system(loader, facts.kernel, facts.kernel_version, provenance.release(facts, files)))
 
 
 def _system(uboot: str, kernel: str, version: str, release: str) -> SystemIdentity:
     return SystemIdentity(uboot=uboot, kernel=kernel, kernel_version=version, build_id=release)
-
-
-def header_of(entries: list[joblog.LogEntry], name: str) -> dict[str, str]:
-    """What a log says about its job; raises UsageError for a log that does not say."""
-    header = joblog.read_header(joblog.board_lines(entries))
-    if header is None:
-        raise UsageError(f"{name}: not the log of an evmperf job, or the job never reached its test shell")
-    return header
 
 
 def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selection:
@@ -138,23 +130,14 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
                 **provenance.project().to_dict(),
                 "lava_job": {key: value for key, value in job.items() if value},
                 "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
-                **({"provisioned": image} if image else {}),
+                "provisioned": image,
             }
         ),
     )
 
 
-def _replay(
-    entries: list[joblog.LogEntry],
-    blocks: dict[str, joblog.MarkedBlock],
-    selection: Selection,
-    spool: Spool,
-    failure: EvmperfError | None,
-) -> None:
-    board, run = selection.board, spool.run
-    arguments = [words for _, _, words in cycles(selection)]
-    boots = replay.find_boots(entries, JobConsole(board), arguments)
-    job = replay.LoggedJob(board, entries[0].time_ns, boots, arguments, blocks, failure=failure)
+def _replay(job: replay.LoggedJob, selection: Selection, spool: Spool) -> None:
+    run = spool.run
     runner = Runner(
         job,
         spool,
@@ -163,7 +146,7 @@ def _replay(
         run.release,
         steps=job,
         clock=job,
-        looks=control.NAME in blocks,  # not in those of earlier versions
+        looks=control.NAME in job.blocks,  # not in those of earlier versions
         late_s=replay.STAMP_NS / 1e9,
     )
     cut = None
@@ -171,10 +154,10 @@ def _replay(
         for benchmark, case in selection.cases:
             runner.measure(benchmark, case)
     except LabError as error:
-        if error is not failure:
+        if error is not job.failure:
             raise  # not the job's lab but ours: the disk
         cut = (Ending.LAB, "The lab is broken", str(error))
     measured = [one for one in results_in(spool.folder) if one.benchmark != control.NAME]
-    end = ended.of(board.name, measured, len(selection.cases), cut)
+    end = ended.of(run.board, measured, len(selection.cases), cut)
     run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()

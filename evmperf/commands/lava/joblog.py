@@ -15,8 +15,8 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -29,8 +29,6 @@ from evmperf.model import limits
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 from evmperf.model.places import is_plain
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 SUITE = "evmperf"
 """The test definition of every job."""
 COPIES = 2
@@ -39,6 +37,7 @@ HUNG = "hung"
 
 _MARK = re.compile(r"@evmperf (begin|end) (\d) ([0-9a-f]{16}) (\S.*?)\s*")
 _HEADER = re.compile(r"@evmperf job (\S+)\s*")
+_RESET = re.compile(r"start: (\d+)\.\S* reset-device")
 
 RAISED = {
     "no_checkout": "evmperf-is-not-in-EVMPERF_HOME",
@@ -84,12 +83,14 @@ def parse(text: str, name: str) -> list[LogEntry]:
             data = _entry(line)
             if not isinstance(data["lvl"], str):
                 raise TypeError
+            if "\\ud" in line.lower():  # half of a surrogate pair is no text
+                json.dumps(data, ensure_ascii=False).encode()
             moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
-            micros = (moment - _EPOCH) // (datetime.resolution)
             message = data["msg"]
             if isinstance(message, str):
                 message = limits.shortened(message, limits.LAVA_LINE_CHARS)
-            entries.append(LogEntry(micros * 1000, data["lvl"], message))
+            # LAVA writes microseconds, which a float holds.
+            entries.append(LogEntry(round(moment.timestamp() * 1e6) * 1000, data["lvl"], message))
         except (ValueError, KeyError, TypeError, RecursionError, yaml.YAMLError):
             if number == len(lines) and not line.endswith("\n"):
                 break
@@ -116,6 +117,12 @@ def _entry(line: str) -> Any:
 def board_lines(entries: list[LogEntry]) -> list[LogEntry]:
     """What the board printed."""
     return [entry for entry in entries if entry.level == "target"]
+
+
+def power_on(entry: LogEntry) -> int:
+    """The number of the job's action that begins to switch the board off and on, 0 for another entry."""
+    match = None if entry.level == "target" else _RESET.match(entry.text)
+    return int(match[1]) if match else 0
 
 
 def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:
@@ -152,8 +159,8 @@ class MarkedBlock:
 
     label: str
     checksum: str
-    copies: tuple[str, ...]
     time_ns: int
+    copies: list[str] = field(default_factory=list)
 
 
 def encode_header(header: Mapping[str, str]) -> str:
@@ -176,34 +183,33 @@ def header_line(header: Mapping[str, str]) -> str:
     return f"@evmperf job {encode_header(header)}"
 
 
-def read_header(lines: Iterable[LogEntry]) -> dict[str, str] | None:
-    """What job a log is of; None if it does not say so in one whole line."""
-    for line in lines:
+def read_header(entries: list[LogEntry], name: str) -> dict[str, str]:
+    """What job a log is of; raises UsageError for one that does not say so in one whole line."""
+    for line in board_lines(entries):
         if match := _HEADER.fullmatch(line.text):
             with contextlib.suppress(ValueError):
                 return decode_header(match[1])
-    return None
+    raise UsageError(f"{name}: not the log of an evmperf job, or the job never reached its test shell")
 
 
-def read_blocks(lines: Iterable[LogEntry]) -> dict[str, MarkedBlock]:
+def read_blocks(entries: list[LogEntry]) -> dict[str, MarkedBlock]:
     """All steps that have at least one copy with both marks, by label."""
     blocks: dict[str, MarkedBlock] = {}
-    begun: list[str] = []
+    begun: tuple[str, ...] = ()
     body: list[str] = []
     time_ns = 0
-    for line in lines:
+    for line in board_lines(entries):
         match = _MARK.fullmatch(line.text)
         if not match:
             body.append(line.text)
         elif match[1] == "begin":
-            begun, body, time_ns = [*match.groups()[1:]], [], line.time_ns
+            begun, body, time_ns = match.groups()[1:], [], line.time_ns
         else:
-            if begun == [*match.groups()[1:]]:
+            if begun == match.groups()[1:]:
                 _, total, label = begun
-                before = blocks.get(label) or MarkedBlock(label, total, (), time_ns)
-                copies = (*before.copies, "\n".join(body))
-                blocks[label] = MarkedBlock(label, total, copies, before.time_ns)
-            begun = []
+                block = blocks.setdefault(label, MarkedBlock(label, total, time_ns))
+                block.copies.append("\n".join(body))
+            begun = ()
     return blocks
 
 
@@ -241,14 +247,10 @@ def _sorted(kind: str, message: str) -> EvmperfError:
 
 def _alarm(entries: list[LogEntry]) -> str:
     """The first panic or oops on the console since the last power cycle."""
+    last = max((number for number, entry in enumerate(entries) if power_on(entry)), default=0)
     watch = Watch()
-    line = ""
-    for entry in entries:
-        if " reset-device" in entry.text and entry.text.startswith("start: "):
-            watch.restart()
-            line = ""
-        elif entry.level == "target" and not line:
-            alarm = watch.feed(f"{entry.text}\r\n".encode())
-            if alarm and alarm.name != "silent reset":
-                line = f"{alarm.name} on the console: {alarm.text}"
-    return line
+    for entry in board_lines(entries[last:]):
+        alarm = watch.feed(f"{entry.text}\r\n".encode())
+        if alarm and alarm.name != "silent reset":
+            return f"{alarm.name} on the console: {alarm.text}"
+    return ""

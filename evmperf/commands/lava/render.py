@@ -5,11 +5,9 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 import jinja2
-import yaml
+import msgspec
 
 from evmperf.benchmarks import control
 from evmperf.benchmarks.benchmark import Benchmark
@@ -52,8 +50,6 @@ class JobConsole:
     words; defaults are the strategy's.
     """
 
-    host_prompt = r"[\$#] $"
-
     def __init__(self, board: Board) -> None:
         shell, strategy = board.drivers.get("EvmShellDriver") or {}, board.strategy
         self.login_prompt: str = strategy.get("login_prompt", prompts.LOGIN_PROMPT)
@@ -76,8 +72,7 @@ class JobConsole:
         return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
 
 
-@dataclass(frozen=True)
-class JobRequest:
+class JobRequest(msgspec.Struct, frozen=True):
     """A job beyond board and benchmarks: `image` to install ("": boot the installed system), `keyword` as
     pytest's -k.
     """
@@ -86,7 +81,7 @@ class JobRequest:
     keyword: str = ""
     release: str = ""
     image: str = ""
-    says: Mapping[str, str] = field(default_factory=dict)
+    says: Mapping[str, str] = {}
     """What the image says of itself: name, sha256, uboot, kernel, version, release, machine."""
     device_type: str = ""
     tags: tuple[str, ...] = ()
@@ -131,7 +126,6 @@ def _environment() -> jinja2.Environment:
         autoescape=False,  # values go in as JSON, or quoted for the shell
     )
     environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    environment.filters["seconds"] = lambda value: {"seconds": int(value)}
     return environment
 
 
@@ -277,19 +271,3 @@ def _here(call: str, command: str) -> str:
         # LAVA 2023.01 puts a backslash before the arguments of such a text (TestRunnerAction).
         raise UsageError(f"the step {call} has --cmd or --shell beside $1, which LAVA changes")
     return f"<<'{_END}'\n{command}\n{_END}"
-
-
-def definition_header(definition: str) -> dict[str, str] | None:
-    """What a job's definition says about itself; None for a job that is not of evmperf."""
-    try:
-        return joblog.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
-        return None
-
-
-def check_image(url: str, kind: JobKind) -> None:
-    """Check the image of a job; raises UsageError for one that such a job cannot install."""
-    if kind is JobKind.BOOT:
-        raise UsageError(f"--image is for native and host jobs: a {kind} job boots the installed system")
-    if kind is JobKind.NATIVE and urlsplit(url).scheme not in ("http", "https", "file"):
-        raise UsageError(f"--image {url}: LAVA fetches http://, https:// and file:// only")

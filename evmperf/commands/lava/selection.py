@@ -70,8 +70,6 @@ def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Sele
             f"nothing of {keyword or 'the catalogue'} can be in a {kind} job on "
             f"{board.file_name}: {'; '.join(refused)}"
         )
-    places = list(Place)
-    chosen.sort(key=lambda benchmark: places.index(benchmark.place))
     return Selection(board, profile, tuple(chosen), tuple(refused))
 
 
@@ -128,19 +126,9 @@ def matches(keyword: str, text: str) -> bool:
 
 def case_name(benchmark: Benchmark, case: Case) -> str:
     """The LAVA test case that says whether a case was measured."""
-    return f"{benchmark.name}.{_name(case.label)}"
+    return f"{benchmark.name}.{lava_word(case.label)}"
 
 
-def figure_name(case: str, metric: str) -> str:
-    """The LAVA test case that carries the measurement of one metric of the case of that name."""
-    return f"{case}.{_name(metric)}"
-
-
-def unit_name(unit: str) -> str:
-    """A unit as one word: LAVA's signals are words with blanks between."""
-    return re.sub(r"\s+", "_", unit)
-
-
-def _name(label: str) -> str:
-    # A name in LAVA holds letters, digits, dots, dashes and underscores.
-    return re.sub(r"[^A-Za-z0-9._-]", "_", label)
+def lava_word(text: str) -> str:
+    """A text as a name in LAVA, which holds letters, digits, dots, dashes and underscores."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)

@@ -36,12 +36,11 @@ _Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w .:+-]*\Z")]
 class LavaJob(msgspec.Struct):
     """A job of the server; `health` is Unknown until `state` is Finished."""
 
+    id: int
     state: _Word
     health: _Word
     actual_device: _Word | None = None
     original_definition: str | None = None
-    definition: str | None = None
-    id: int = 0
 
     @property
     def finished(self) -> bool:
@@ -82,9 +81,7 @@ class LavaServer:
 
     def job(self, number: int, within_s: float = _QUESTION_S) -> LavaJob:
         """The job of that number; the server has `within_s` seconds to answer."""
-        job = self._ask("GET", f"jobs/{number}/", LavaJob, within_s)
-        job.id = number
-        return job
+        return self._ask("GET", f"jobs/{number}/", LavaJob, within_s)
 
     def page(self, number: int) -> str:
         """The address of a job's page."""
@@ -95,14 +92,13 @@ class LavaServer:
         deadline = time.monotonic() + timeout_s
         state = ""
         while True:
-            left_s = max(deadline - time.monotonic(), _LEAST_S)
-            job = self.job(number, min(left_s, _QUESTION_S))
+            left_s = deadline - time.monotonic()
+            job = self.job(number, min(max(left_s, _LEAST_S), _QUESTION_S))
             if job.state != state:
                 state = job.state
                 tell(job)
             if job.finished:
                 return job
-            left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise LabError(
                     f"job {number} is still {job.state} after {timeout_s:g} s: see {self.page(number)}"
