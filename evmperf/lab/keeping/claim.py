@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.lab.keeping.locks import Busy, Locks, held
 from evmperf.lab.keeping.wanted import HoldRecord, Wanted, clock, placement, refusal, variables
-from evmperf.model.errors import BoardLost, LabError, UsageError
+from evmperf.model.errors import BoardLost, UsageError
 
 if TYPE_CHECKING:
     from evmperf.lab.keeping.places import CoordinatorSession
@@ -136,10 +136,7 @@ class Claim:
         place, self._owner = session.find(name), session.name
         if place.acquired == self._by_hand or self._by_hand in place.allowed:
             self.name, self._owner = self._by_hand, place.acquired  # who acquired it by hand, keeps it
-        elif self._shares:
-            if place.acquired != session.name:
-                raise LabError(f"whoever started this session does not hold {name} any more")
-        else:
+        elif not self._shares:
             if left and place.acquired == left.holder and left.by == self._record.by:
                 session.release(name, left.holder)
                 tell(f"{name} was still held by {left}, whose session was killed: taken back")
@@ -148,7 +145,7 @@ class Claim:
             if why := session.acquire(name):
                 return why
         session.watchers[name] = self._watch
-        self._watch(place.acquired or "")  # it may have changed before
+        self._watch(None if session.ended else place.acquired or "")  # it may have changed before
         return ""
 
     def _watch(self, acquired: str | None) -> None:
