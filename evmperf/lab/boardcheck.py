@@ -4,7 +4,6 @@ Labgrid says these things one at a time, when a board is about to be measured. N
 or to a coordinator.
 """
 
-import contextlib
 import difflib
 import inspect
 import os
@@ -31,6 +30,7 @@ from evmperf.boards.options import MAPPINGS
 from evmperf.boards.vocabulary import FEATURES, sections
 from evmperf.lab import console, guest, media, meter, probe, shell
 from evmperf.lab.bootoptions import BoardState
+from evmperf.lab.keeping.wanted import variables
 from evmperf.lab.strategy import BootStrategy
 from evmperf.model.errors import UsageError, one_line
 
@@ -71,7 +71,8 @@ def check(board: Board) -> Checked:
         return found
     imports = [str(name) for name in data.get("imports") or ()]
     try:
-        with _variables(data):
+        names = {name for template in _in_templates(data) for name in template.get_identifiers()}
+        with variables({name: "checked" for name in names if name not in os.environ}):
             environment = Environment(str(file))
             found.remarks += _missing(board, imports)
             guest.adapt(environment.config, board)
@@ -163,19 +164,6 @@ def _templates(file: Path, data: Any) -> Iterator[str]:
                     f"{file}: !template {template.template}: Labgrid fills in $BASE and variables "
                     f"whose names begin with LG_, and not ${name}"
                 )
-
-
-@contextlib.contextmanager
-def _variables(data: Any) -> Iterator[None]:
-    """Give templates' variables that are not set a value for as long as Labgrid reads the file."""
-    names = {name for template in _in_templates(data) for name in template.get_identifiers()}
-    ours = [name for name in names if name not in os.environ]
-    os.environ.update(dict.fromkeys(ours, "checked"))
-    try:
-        yield
-    finally:
-        for name in ours:
-            del os.environ[name]
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:

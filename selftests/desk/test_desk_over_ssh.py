@@ -21,14 +21,14 @@ from selftests.support.sshd import Sshd
 
 
 @contextlib.contextmanager
-def ssh_board(prefix=()):
-    """A real sshd, whose users may read the key, and what names it to the desk."""
+def ssh_board(prefix=(), user="root"):
+    """A real sshd, whose users may read the key: its address and key for the desk, and the server."""
     with tempfile.TemporaryDirectory(prefix="evmperf-sshd-") as name:
         folder = boards.Path(name)
         folder.chmod(0o755)
         sshd = Sshd(folder, prefix=prefix)
         try:
-            yield sshd, ["--key", str(folder / "user")]
+            yield [f"{user}@127.0.0.1:{sshd.port}", "--key", str(folder / "user")], sshd
         finally:
             sshd.stop()
 
@@ -37,20 +37,18 @@ QUICK = ("--yes", "-k", "openssl_throughput and aes-128 and 16384")
 
 
 def test_the_desk_measures_over_ssh_alone(tmp_path):
-    with ssh_board() as (sshd, key):
-        address = f"root@127.0.0.1:{sshd.port}"
-        keyless = evmperf(address, "--key", "/dev/null")
+    with ssh_board() as (way, sshd):
+        keyless = evmperf(way[0], "--key", "/dev/null")
         assert f"put a key there first: ssh-copy-id -p {sshd.port} root@127.0.0.1" in keyless.stderr
-        words = [address, *key, "--results", str(tmp_path / "r"), "--power", "hand", *QUICK]
         with this_machine():
-            done = programs.evmperf("desk", *words)
+            done = programs.evmperf("desk", *way, "--results", tmp_path / "r", "--power", "hand", *QUICK)
             assert not boards.Path(STEP_FOLDER).exists()
         assert done.returncode == 0, done.stdout + done.stderr
         assert "--power hand needs the board's console" in done.stdout + done.stderr
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
         main = yaml.safe_load(file.read_text())["targets"]["main"]
         assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
-    refused = evmperf(address)
+    refused = evmperf(way[0])
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "cannot be reached" in refused.stderr
     assert "ssh-copy-id" not in refused.stderr
@@ -60,14 +58,13 @@ def test_a_desk_on_a_board_that_another_host_measures_is_refused(tmp_path):
     boot = boards.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     now = boards.Path("/proc/uptime").read_text().split()[0]
     holder = boards.Path(STEP_FOLDER, "holder")
-    with ssh_board() as (sshd, key), this_machine():
+    with ssh_board() as (way, _), this_machine():
         holder.parent.mkdir(exist_ok=True)
         before = f"{boot} {now} step-of-bob desk7 bob@desk7 since 22:31 UTC\n"
         holder.with_name("head").unlink(missing_ok=True)  # as the session of bob did
         holder.write_text(before)
         try:
-            address = f"root@127.0.0.1:{sshd.port}"
-            done = programs.evmperf("desk", address, *key, "--results", str(tmp_path / "r"), *QUICK)
+            done = programs.evmperf("desk", *way, "--results", tmp_path / "r", *QUICK)
             assert holder.read_text() == before
         finally:
             holder.unlink()
@@ -77,9 +74,8 @@ def test_a_desk_on_a_board_that_another_host_measures_is_refused(tmp_path):
 
 def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
     prefix = sudoer.prefix(tmp_path, "ALL=(ALL) NOPASSWD: ALL")
-    with ssh_board(prefix) as (sshd, key):
-        address = f"{sudoer.NAME}@127.0.0.1:{sshd.port}"
-        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
+    with ssh_board(prefix, sudoer.NAME) as (way, sshd):
+        done = evmperf(*way, "--results", str(tmp_path / "r"), *QUICK)
         assert done.returncode == 0, done.stdout + done.stderr
         shell = SshTester(f"{sudoer.NAME}@127.0.0.1", sshd.options)
         try:
@@ -93,9 +89,8 @@ def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
 
 
 def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
-    with ssh_board() as (sshd, key):
-        words = [f"root@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r")]
-        done = evmperf(*words, "--yes", "-k", "processor or under_load")
+    with ssh_board() as (way, _):
+        done = evmperf(*way, "--results", str(tmp_path / "r"), "--yes", "-k", "processor or under_load")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^State: load .* of memory free", done.stdout, re.MULTILINE)
     left = done.stdout.partition("Left out")[2].partition("What it changes")[0]
@@ -117,24 +112,24 @@ def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
 
 def test_a_console_has_ssh_beside_it_for_files(make_board, find):
     board = make_board("xunlong,orangepi-pc")
-    with ssh_board() as (sshd, key):
-        found = find(ports=(board.path,), address=f"127.0.0.1:{sshd.port}", key=key[1], tester="local")
+    with ssh_board() as ((address, _, key), _):
+        found = find(ports=(board.path,), address=address.removeprefix("root@"), key=key, tester="local")
     made = boards.load(boards.Path(found.file))
     assert set(made.resources) == {"RawSerialPort", "NetworkService"}
     assert made.tester == "local"
 
 
 def test_boots_over_ssh_need_systemd(find):
-    with ssh_board() as (sshd, key):
-        found = find(address=f"127.0.0.1:{sshd.port}", key=key[1], power="reset")
+    with ssh_board() as ((address, _, key), _):
+        found = find(address=address, key=key, power="reset")
     timed = boards.load(boards.Path(found.file)).power == "reset"
     assert timed == boards.Path("/run/systemd/system").is_dir()
 
 
 @pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])
 def test_without_sudo_the_desk_says_what_is_lost_and_what_to_do(tmp_path, rule):
-    with ssh_board(sudoer.prefix(tmp_path, rule)) as (sshd, key):
-        done = evmperf(f"{sudoer.NAME}@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r"))
+    with ssh_board(sudoer.prefix(tmp_path, rule), sudoer.NAME) as (way, _):
+        done = evmperf(*way, "--results", str(tmp_path / "r"))
     assert done.returncode == ExitStatus.USAGE
     (line,) = done.stderr.splitlines()
     assert "no benchmark can run" in line

@@ -1,4 +1,4 @@
-"""One hold over many sessions, and by hand with `evmperf lab`: nobody else gets the board meanwhile."""
+"""One hold over many sessions: nobody else gets the board meanwhile; and who has which board."""
 
 import os
 import re
@@ -36,28 +36,24 @@ def elsewhere(monkeypatch):
     return take
 
 
-def test_our_sessions_share_the_board_and_nobody_else_gets_it_between_them(boards, elsewhere):
-    with holding(str(boards[0]), "ab-1"):
-        for number in range(2):
-            Claim.take(placement(boards[0]), f"round-{number}").release()
-            with pytest.raises(UsageError, match=r"first is held by .*run ab-1"):
-                elsewhere(boards[0])
-    elsewhere(boards[0])
-    assert JOIN not in os.environ
-
-
 def test_who_is_started_by_a_holder_shares_its_board_and_takes_another_by_itself(boards, elsewhere):
-    with holding(str(boards[0]), "ab-1"):
+    first, second = boards
+    with holding(str(first), "ab-1"):
+        for number in range(2):
+            Claim.take(placement(first), f"round-{number}").release()
+            with pytest.raises(UsageError, match=r"first is held by .*run ab-1"):
+                elsewhere(first)
         with (
-            holding(str(boards[0]), "step"),
-            holding(str(boards[1]), "step"),
+            holding(str(first), "step"),
+            holding(str(second), "step"),
             pytest.raises(UsageError, match="second is held by"),
         ):
-            elsewhere(boards[1])
-        elsewhere(boards[1])
+            elsewhere(second)
+        elsewhere(second)
         with pytest.raises(UsageError, match="first is held by"):
-            elsewhere(boards[0])
-        Claim.take(placement(boards[0]), "round").release()
+            elsewhere(first)
+    elsewhere(first)
+    assert JOIN not in os.environ
 
 
 def test_who_has_which_board_and_until_when(lab, capsys):

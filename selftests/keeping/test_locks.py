@@ -16,7 +16,7 @@ from evmperf.lab.keeping.locks import Busy, Locks
 from evmperf.lab.keeping.wanted import HoldRecord, Wanted, refusal
 from evmperf.model.errors import BoardLost, LabError
 
-HOLDER = HoldRecord("here", "me", "r", place="desk", coordinator="", since=1.0)
+HOLDER = HoldRecord("here/me+r", "desk", since=1.0)
 
 
 def taken(names):
@@ -99,9 +99,9 @@ GARBAGE = [
     b"[" * 60_000,
     b'"' + b"x" * 100_000,
     b'{"place": "desk"}',
-    b'{"place": 1, "coordinator": [], "since": "x"}',
-    b'{"place":"a","coordinator":"","host":"","user":"u","run":"","since":1e300,"until":0,"doing":""}',
-    b'{"place":"a\\u001b[2J","coordinator":"","host":"h","user":"u","run":"","since":1,"until":0,"doing":""}',
+    b'{"holder": "h/u", "place": 1, "coordinator": [], "since": "x"}',
+    b'{"holder": "h/u", "place": "a", "since": 1e300}',
+    b'{"holder": "h/u", "place": "a\\u001b[2J"}',
 ]
 
 

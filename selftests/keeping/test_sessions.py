@@ -118,17 +118,17 @@ def test_the_place_of_a_killed_session_is_taken_back_by_the_next(lab, measure, b
     assert lab.holder("one") == ""
 
 
-def test_a_mistyped_place_is_said_once_as_a_wrong_call(measure):
-    session = measure(place="oen")
-    assert session.wait() == 4
-    assert session.said.count("pattern oen matches nothing") == 1
-    assert not session.results.exists()
-
-
-def test_no_coordinator_is_said_once_as_a_broken_lab(measure):
-    session = measure(LG_COORDINATOR="127.0.0.1:1")
-    assert session.wait() == 3
-    assert "no Labgrid coordinator answers at 127.0.0.1:1" in session.said
+@pytest.mark.parametrize(
+    ("wrong", "status", "sentence"),
+    [
+        ({"place": "oen"}, 4, "pattern oen matches nothing"),
+        ({"LG_COORDINATOR": "127.0.0.1:1"}, 3, "no Labgrid coordinator answers at 127.0.0.1:1"),
+    ],
+)
+def test_what_is_no_place_of_the_lab_is_said_once(measure, wrong, status, sentence):
+    session = measure(**wrong)
+    assert session.wait() == status
+    assert session.said.count(sentence) == 1
     assert not session.results.exists()
 
 

@@ -5,8 +5,6 @@ for wait to be asked for.
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,23 +16,6 @@ from selftests.provision.imageserver import Server
 from selftests.support import on_request
 
 _SHARED = Path("/dev/shm")
-
-
-@contextmanager
-def in_memory(otherwise: Path, mib: int) -> Iterator[Path]:
-    """A new folder in memory where there is room for so many MiB; else the one on disk.
-
-    QEMU stands still while the host's disk does not take what it writes. With a disk that others
-    keep busy that was half a minute, and Linux in it called that a stall of its processor.
-    """
-    if not _SHARED.is_dir() or shutil.disk_usage(_SHARED).free < mib << 20:
-        otherwise.mkdir(parents=True, exist_ok=True)
-        yield otherwise
-        return
-    with tempfile.TemporaryDirectory(prefix="evmperf-", dir=_SHARED) as name:
-        yield Path(name)
-
-
 OPTION = "--all-provisioning"
 
 
@@ -60,6 +41,13 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="session")
 def packed(plain):
     return imagelab.pack(plain, "zst")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """The folder of this test's images."""
+    monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -116,7 +104,12 @@ def dying(tmp_path, loop):
 
 @pytest.fixture
 def state(tmp_path, monkeypatch):
-    """Where virtual labs and what is known of their boards are, in memory."""
-    with in_memory(tmp_path / "state", mib=4096) as folder:
-        monkeypatch.setenv("EVMPERF_STATE", str(folder))
-        yield folder
+    """Where virtual labs and what is known of their boards are: in memory, where there is room.
+
+    QEMU stands still while the host's disk does not take what it writes. With a disk that others
+    keep busy that was half a minute, and Linux in it called that a stall of its processor.
+    """
+    has_room = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > 4096 << 20
+    with tempfile.TemporaryDirectory(prefix="evmperf-", dir=_SHARED if has_room else tmp_path) as name:
+        monkeypatch.setenv("EVMPERF_STATE", name)
+        yield Path(name)

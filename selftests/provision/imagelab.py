@@ -68,36 +68,18 @@ def build(file: Path, spec: Spec | None = None) -> Path:
     with file.open("wb") as disk:
         disk.truncate((2 + boot_mib + spec.root_mib) * MIB)
     kinds = {"dos": ("c", "83"), "gpt": ("uefi", "linux")}[spec.label]
-    run(
-        "/usr/sbin/sfdisk",
-        "--quiet",
-        file,
-        text=f"label: {spec.label}\n"
-        + ("label-id: 0x0badcafe\n" if spec.label == "dos" else "")
-        + f"start=1MiB, size={boot_mib}MiB, type={kinds[0]}\n"
-        f"start={1 + boot_mib}MiB, size={spec.root_mib}MiB, type={kinds[1]}\n",
-    )
+    table = [f"label: {spec.label}", *(["label-id: 0x0badcafe"] if spec.label == "dos" else [])]
+    table.append(f"start=1MiB, size={boot_mib}MiB, type={kinds[0]}")
+    table.append(f"start={1 + boot_mib}MiB, size={spec.root_mib}MiB, type={kinds[1]}")
+    run("/usr/sbin/sfdisk", "--quiet", file, text="\n".join(table))
     run("/usr/sbin/mkfs.vfat", "--offset=2048", file, boot_mib * 1024)
     for name, content in spec.boot.items():
         source = file.with_suffix(".part")
         source.write_bytes(content)
         run("mcopy", "-i", f"{file}@@1M", source, f"::{name}")
     offset = (1 + boot_mib) * MIB
-    run(
-        "/usr/sbin/mke2fs",
-        "-F",
-        "-q",
-        "-t",
-        "ext4",
-        "-O",
-        spec.ext_options,
-        "-d",
-        tree,
-        "-E",
-        f"offset={offset}",
-        file,
-        f"{spec.root_mib}M",
-    )
+    options = ["-O", spec.ext_options, "-d", tree, "-E", f"offset={offset}"]
+    run("/usr/sbin/mke2fs", "-F", "-q", "-t", "ext4", *options, file, f"{spec.root_mib}M")
     return file
 
 

@@ -9,17 +9,18 @@ import sys
 import pytest
 
 from evmperf.lab.provision import download
-from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.image import check_fits
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import LOADER, Spec
 from selftests.provision.test_ways import board
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 def test_an_image_is_fetched_once(server, tmp_path, plain):
-    cache = Cache(tmp_path)
-    first, again = cache.get(server.url), cache.get(server.url)
+    first, again = open_image(server.url), open_image(server.url)
     assert first == again
     assert first.content.read_bytes() == plain.read_bytes()
     assert server.asked == ["whole", "same"]
@@ -27,18 +28,17 @@ def test_an_image_is_fetched_once(server, tmp_path, plain):
 
 
 def test_another_file_under_the_same_address_is_fetched_anew(server, tmp_path):
-    cache = Cache(tmp_path)
-    first = cache.get(server.url)
+    first = open_image(server.url)
     longer = imagelab.build(tmp_path / "b.wic", Spec(root_mib=6))
     server.content = imagelab.pack(longer, "zst").read_bytes()
-    second = cache.get(server.url)
+    second = open_image(server.url)
     assert second.hashes.file == hashlib.sha256(server.content).hexdigest() != first.hashes.file
     assert second.content.read_bytes() == longer.read_bytes()
 
 
 def test_a_cut_connection_is_taken_up_where_it_was_cut(server, tmp_path, plain):
     server.cut = [1000, 700]
-    image = Cache(tmp_path).get(server.url)
+    image = open_image(server.url)
     assert server.asked == ["whole", "bytes=1000-", "bytes=1700-"]
     assert server.sent == len(server.content)
     assert image.content.read_bytes() == plain.read_bytes()
@@ -47,19 +47,19 @@ def test_a_cut_connection_is_taken_up_where_it_was_cut(server, tmp_path, plain):
 def test_a_server_that_always_cuts_is_given_up_and_taken_up_by_the_next_call(server, tmp_path):
     server.cut = [10] * download.TRIES
     with pytest.raises(LabError, match=r"IncompleteRead.*resumes there"):
-        Cache(tmp_path).get(server.url)
-    Cache(tmp_path).get(server.url)
+        open_image(server.url)
+    open_image(server.url)
     assert server.asked[-1] == "bytes=40-"
 
 
 def test_a_part_of_another_file_is_not_continued(server, tmp_path):
     server.cut = [100] * download.TRIES
     with pytest.raises(LabError):
-        Cache(tmp_path).get(server.url)
+        open_image(server.url)
     server.content = imagelab.PACKERS["zst"](
         imagelab.build(tmp_path / "b.wic", Spec(root_mib=6)).read_bytes()
     )
-    image = Cache(tmp_path).get(server.url)
+    image = open_image(server.url)
     assert image.hashes.file == hashlib.sha256(server.content).hexdigest()
 
 
@@ -68,21 +68,21 @@ def test_a_silent_server_is_said_so(server, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "TRIES", 1)
     server.stalls = True
     with pytest.raises(LabError, match=r"cannot be fetched: .*[Tt]imed? ?out"):
-        Cache(tmp_path).get(server.url)
+        open_image(server.url)
 
 
 def test_a_wrong_address_is_the_user_s(server, tmp_path):
     with pytest.raises(UsageError, match="404 Not Found: correct the address"):
-        Cache(tmp_path).get(server.url.replace("a.wic.zst", "b.wic"))
+        open_image(server.url.replace("a.wic.zst", "b.wic"))
 
 
 def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
     server.checksum = "1" * 64
     with pytest.raises(UsageError, match="is expected"):
-        Cache(tmp_path).get(server.url)
+        open_image(server.url)
     assert not list(tmp_path.rglob("content.*"))
     server.checksum = hashlib.sha256(server.content).hexdigest()
-    assert Cache(tmp_path).get(server.url)
+    assert open_image(server.url)
 
 
 def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path):
@@ -90,7 +90,7 @@ def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", tmp_path], check=True)
     try:
         with pytest.raises(LabError, match=r"no room .*http://.*EVMPERF_CACHE"):
-            Cache(tmp_path).get(server.url)
+            open_image(server.url)
         assert not list(tmp_path.rglob("*.img"))
     finally:
         subprocess.run(["umount", tmp_path], check=True)
@@ -98,14 +98,13 @@ def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path
 
 GET = """
 import sys
-from pathlib import Path
-from evmperf.lab.provision.cache import Cache
-print(Cache(Path(sys.argv[1])).get(sys.argv[2]).content.stat().st_ino)
+from evmperf.lab.provision.cache import open_image
+print(open_image(sys.argv[1]).content.stat().st_ino)
 """
 
 
 def test_two_boards_at_once_share_one_download(server, tmp_path):
-    command = [sys.executable, "-c", GET, str(tmp_path), server.url]
+    command = [sys.executable, "-c", GET, server.url]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     files = {process.communicate(timeout=60)[0] for process in both}
     assert [process.returncode for process in both] == [0, 0]
@@ -114,16 +113,16 @@ def test_two_boards_at_once_share_one_download(server, tmp_path):
 
 
 def test_an_image_that_went_from_the_cache_is_made_again(packed, tmp_path):
-    first = Cache(tmp_path).get(str(packed))
+    first = open_image(str(packed))
     first.content.unlink()
-    assert Cache(tmp_path).get(str(packed)).content.is_file()
+    assert open_image(str(packed)).content.is_file()
 
 
 # Refused before the board is touched
 
 
 def test_an_image_for_another_machine_is_refused(plain, tmp_path):
-    image = Cache(tmp_path).get(str(plain))
+    image = open_image(str(plain))
     check_fits(image, board(tmp_path, machine="am64xx-evm"))
     with pytest.raises(UsageError, match=r"is for the machine am64xx-evm, and b\.yaml says"):
         check_fits(image, board(tmp_path, machine="am62xx-evm"))
@@ -132,17 +131,16 @@ def test_an_image_for_another_machine_is_refused(plain, tmp_path):
 def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
     boot = {"u-boot.img": LOADER, "tiboot3.bin": b"fs", "tiboot3-am64x-hs-fs-evm.bin": b"fs"}
     raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
-    image = Cache(tmp_path / "cache").get(str(raw))
+    image = open_image(str(raw))
     check_fits(image, board(tmp_path, silicon="hs-fs"))
     with pytest.raises(UsageError, match=r"hs-fs chips, .*b\.yaml .*image.silicon: gp"):
         check_fits(image, board(tmp_path, silicon="gp"))
 
 
 def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):
-    cache = Cache(tmp_path / "cache")
-    bare = cache.get(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
+    bare = open_image(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
     with pytest.raises(UsageError, match="has no boot loader"):
         check_fits(bare, board(tmp_path))
-    empty = cache.get(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
+    empty = open_image(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
     with pytest.raises(UsageError, match="has no root file system"):
         check_fits(empty, board(tmp_path))

@@ -12,7 +12,7 @@ from labgrid.target import Target
 
 from evmperf.lab import media
 from evmperf.lab.provision import content, download, identity, installation, running
-from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.record import Book
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
@@ -21,6 +21,7 @@ from selftests.provision.imageserver import Server
 from selftests.provision.test_ways import board
 
 BOMB = 256 * limits.MIB
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.parametrize(
@@ -41,15 +42,13 @@ def test_an_address_names_no_file_of_the_host(server, tmp_path, name):
     (tmp_path / "home/.bashrc").write_text("ours")
     url = server.url.replace("a.wic.zst", name.replace("home", f"{tmp_path}/home"[1:]))
     with pytest.raises(UsageError, match="not a file name"):
-        Cache(tmp_path / "a/b/cache").get(url)
+        open_image(url)
     assert (tmp_path / "home/.bashrc").read_text() == "ours"
-    assert {path.name for path in tmp_path.iterdir()} <= {"home", "a"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"home", "cache"}
 
 
 def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tmp_path, plain):
-    url = server.url.replace("a.wic.zst", "tisdk%20default.wic.zst?x=../../y")
-    server_path = url.replace("?x=../../y", "")
-    image = Cache(tmp_path).get(server_path)
+    image = open_image(server.url.replace("a.wic.zst", "tisdk%20default.wic.zst"))
     assert image.name == "tisdk default.wic.zst"
     assert image.file.name == "image.wic.zst"
     assert image.content.read_bytes() == plain.read_bytes()
@@ -58,15 +57,11 @@ def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tm
 def test_a_server_that_does_not_end_is_left(server, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 1000)
     with pytest.raises(UsageError, match="has more than"):
-        Cache(tmp_path).get(server.url)
+        open_image(server.url)
 
 
 def test_a_checksum_without_end_is_not_read_to_its_end(monkeypatch):
-    class Endless(Server):
-        pass
-
-    server = Endless(b"")
-    handler = server.RequestHandlerClass
+    server = Server(b"")
     ended = threading.Event()
 
     def endless(self):
@@ -79,7 +74,7 @@ def test_a_checksum_without_end_is_not_read_to_its_end(monkeypatch):
         except OSError:
             ended.set()
 
-    monkeypatch.setattr(handler, "do_GET", endless)
+    monkeypatch.setattr(server.RequestHandlerClass, "do_GET", endless)
     try:
         assert download.checksum(server.url) == "0" * 64
         assert ended.wait(20)
@@ -110,7 +105,7 @@ def test_an_image_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "IMAGE_BYTES", limits.MIB)
     (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(2 * limits.MIB)))
     with pytest.raises(UsageError, match="unpacks to more than"):
-        Cache(tmp_path / "cache").get(str(tmp_path / "a.gz"))
+        open_image(str(tmp_path / "a.gz"))
     assert not [file for file in (tmp_path / "cache").rglob("*.*") if not file.name.endswith(".lock")]
 
 
@@ -140,12 +135,17 @@ def test_a_board_without_a_way_is_not_guarded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"device": "/dev/mmcblk0"}, {"device": "mmcblk0"}, {"command": "flash it"}]
+    ("wrong", "told"),
+    [
+        ({"device": "/dev/mmcblk0"}, "names no HTTPProvider with its driver"),
+        ({"device": "mmcblk0"}, "names no HTTPProvider with its driver"),
+        ({"command": "flash it"}, r"image\.command must have \{image\}"),
+    ],
 )
-def test_a_board_whose_way_is_wrong_is_not_booted(tmp_path, monkeypatch, wrong):
+def test_a_board_whose_way_is_wrong_is_not_booted(tmp_path, monkeypatch, wrong, told):
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     Book(board(tmp_path, **wrong)).begins(*ENTRY)  # half-written, as power failures leave it
-    with pytest.raises(UsageError, match=r"b\.yaml"):
+    with pytest.raises(UsageError, match=rf"b\.yaml.* {told}"):
         installation.guard(Target("main"), board(tmp_path, **wrong), Bench())
 
 

@@ -36,14 +36,8 @@ class Bench:
             ["unshare", "--mount", "sh", "-c", start], stdout=subprocess.PIPE, text=True
         )
         assert self._system.stdout.readline() == "up\n"
-        enter = [
-            "nsenter",
-            f"--mount=/proc/{self._system.pid}/ns/mnt",
-            "env",
-            "PATH=/tmp/bin",
-            shutil.which("busybox"),
-        ]
-        self._shell = CommandTester(enter, "the system in memory")
+        enter = ["nsenter", f"--mount=/proc/{self._system.pid}/ns/mnt", "env", "PATH=/tmp/bin"]
+        self._shell = CommandTester([*enter, shutil.which("busybox")], "the system in memory")
 
     @contextlib.contextmanager
     def started_from(self, medium):
@@ -121,13 +115,11 @@ def test_the_disk_becomes_the_image(way, image, disk):
     assert said == ["write", "verify"]
 
 
-def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monkeypatch):
-    class Short(Provider):
-        def stage(self, name):
-            (self.folder / "image").write_bytes(image.file.read_bytes()[: 2 * MIB])
-            return f"{self.url}/image"
-
-    way._provider = Short(served.folder, served.url)
+def test_what_a_server_cuts_short_is_never_whole(way, image, tmp_path, served, monkeypatch):
+    short = tmp_path / "short"
+    short.write_bytes(image.file.read_bytes()[: 2 * MIB])
+    stage = served.stage
+    monkeypatch.setattr(served, "stage", lambda _: stage(short))
     with pytest.raises(LabError, match="reads back with SHA-256"):
         way.put(image, lambda *_: None)
 
@@ -209,12 +201,8 @@ def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, 
         way.put(image, lambda *_: None)
 
 
-def test_a_server_without_the_image_is_said_so(way, image, disk, served):
-    class Wrong(Provider):
-        def stage(self, _name):
-            return f"{self.url}/none"
-
-    way._provider = Wrong(served.folder, served.url)
+def test_a_server_without_the_image_is_said_so(way, image, served, monkeypatch):
+    monkeypatch.setattr(served, "stage", lambda _: f"{served.url}/none")
     with pytest.raises(LabError, match=r"http://.*none: wget: .*404"):
         way.put(image, lambda *_: None)
 

@@ -15,7 +15,7 @@ from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
@@ -113,7 +113,7 @@ def test_two_releases_in_turn_each_proved(lab, install, releases):
 
 
 def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, releases, tmp_path):
-    old = Cache().get(str(releases[0]))
+    old = open_image(str(releases[0]))
     loader = tmp_path / "u-boot.bin"
     imagelab.run("mcopy", "-n", "-i", f"{old.content}@@1M", "::u-boot.bin", loader)
     _, file = lab(boot_loader=loader)

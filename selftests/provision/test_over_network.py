@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,7 @@ from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision.installation import Installation
 from selftests.provision import imagelab
-from selftests.provision.sessions import measure_in_turn
-from selftests.support import cardimage, virtualbench
+from selftests.support import cardimage, programs, virtualbench
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
@@ -148,7 +148,14 @@ def assert_boot_partition(disk, given):
 
 
 def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
-    measure_in_turn(lab.file, releases, tmp_path / "results")
+    for release in releases:
+        name = release.name.removesuffix(".wic.zst")
+        words = ["--image", release, f"--results={tmp_path / name}", "-k", "boot_time and init"]
+        done = programs.pytest("--lg-env", lab.file, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (run,) = (json.loads(file.read_text()) for file in (tmp_path / name).glob("*/run.json"))
+        assert (run["release"], run["facts"]["provisioned"]["name"]) == (name, release.name)
+        assert f"the board runs {release.name}: {name}" in done.stdout
 
 
 def only_busybox(root):

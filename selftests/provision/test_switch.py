@@ -61,26 +61,20 @@ def card(tmp_path):
     return used_card(tmp_path / "card", 4 * MIB)
 
 
+def with_switch(**words):
+    target = Target("main")
+    usb = {"busnum": 1, "devnum": 1, "vendor_id": 0x0424, "model_id": 0x4041}
+    NetworkUSBSDMuxDevice(target, name=None, **usb, **words).avail = True
+    return target, USBSDMuxDriver(target, name=None)
+
+
 @pytest.fixture
 def target(exporter, tmp_path, card, loop, monkeypatch):
     # Whether a resource is there is for a coordinator to say, which is not here.
     monkeypatch.setattr(RemotePlaceManager, "poll", lambda _: None)
     control = tmp_path / "control"
     control.write_text("dut\n")
-    target = Target("main")
-    device = NetworkUSBSDMuxDevice(
-        target,
-        name=None,
-        host=tmp_path.name,
-        busnum=1,
-        devnum=1,
-        path=str(loop(card)),
-        vendor_id=0x0424,
-        model_id=0x4041,
-        control_path=str(control),
-    )
-    device.avail = True
-    switch = USBSDMuxDriver(target, name=None)
+    target, switch = with_switch(host=tmp_path.name, path=str(loop(card)), control_path=str(control))
     # Where there is an environment, its `tools` say where this is.
     switch.tool = str(exporter[0] / "usbsdmux")
     USBStorageDriver(target, name=None)
@@ -142,20 +136,7 @@ def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
 
 
 def test_a_switch_without_storage_is_a_mistake_of_the_board_file(exporter, tmp_path):
-    target = Target("main")
-    device = NetworkUSBSDMuxDevice(
-        target,
-        name=None,
-        host="exporter",
-        busnum=1,
-        devnum=1,
-        path="/dev/x",
-        vendor_id=1,
-        model_id=2,
-        control_path="/dev/y",
-    )
-    device.avail = True
-    USBSDMuxDriver(target, name=None)
+    target, _ = with_switch(host="exporter", path="/dev/x", control_path="/dev/y")
     with pytest.raises(LabError, match="no USBStorageDriver"):
         CardSwitch.of(target)
     assert CardSwitch.of(Target("bare")) is None

@@ -33,17 +33,9 @@ def image(tmp_path):
     return Image(file)
 
 
-@pytest.mark.parametrize(
-    ("said", "remedy"),
-    [
-        ({}, r"b\.yaml gives no way .*USBSDMuxDriver"),
-        ({"device": "/dev/mmcblk0"}, "no HTTPProvider with its driver"),
-        ({"command": "flash"}, r"image\.command .*\{image\}"),
-    ],
-)
-def test_a_board_without_a_whole_way_is_told_what_to_add(tmp_path, said, remedy):
-    with pytest.raises(UsageError, match=remedy):
-        installation.choose(Target("main"), board(tmp_path, **said), None)
+def test_a_board_without_a_way_is_told_what_to_add(tmp_path):
+    with pytest.raises(UsageError, match=r"b\.yaml gives no way .*USBSDMuxDriver"):
+        installation.choose(Target("main"), board(tmp_path), None)
 
 
 def test_the_lab_s_own_command_gets_the_image_whatever_its_name_is(tmp_path, image):

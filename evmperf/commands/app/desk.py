@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,7 @@ from evmperf.boards import modes, scratch
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.lab.desk import boardfile, identity, ports, software
-from evmperf.lab.desk.identity import BoardIdentity, SshAddress
+from evmperf.lab.desk.identity import SshAddress
 from evmperf.lab.desk.ports import Voice
 from evmperf.lab.tester import LOCAL
 from evmperf.measure import boardfile as boardfiles
@@ -120,7 +121,12 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if board.user != "0":
-        raise UsageError(_without_root(board))
+        why = f" ({board.sudo})" if board.sudo else ""
+        name = board.login or "the user there"
+        raise UsageError(
+            f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
+            f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
+        )
     needs = {"hand": "the board's console", "reset": "" if board.has_systemd else "systemd, or the console"}
     if isinstance(way, SshAddress) and (what := needs.get(request.power)):
         tell(f"--power {request.power} needs {what}: over SSH no boot of this board is timed.")
@@ -150,27 +156,17 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         password=request.password,
     )
     lacking = {*theirs, *needed} - board.tools
-    about = FoundBoard(
+    return _found(
+        str(file),
         where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.path,
         model=board.model or "a board without a name",
         os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
-        file=str(file),
         state=(
             *board.state,
             *software.ti_ways(boards.load(like).name if like else "", theirs, lacking, said),
         ),
         steps=_steps(boards.load(file), lacking, _storage(said)),
-    )
-    return _with_benchmarks(about)
-
-
-def _without_root(board: BoardIdentity) -> str:
-    name = board.login or "the user there"
-    why = f" ({board.sudo})" if board.sudo else ""
-    return (
-        f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
-        f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
     )
 
 
@@ -221,10 +217,7 @@ def _needs(benchmark: Benchmark) -> set[str]:
 def named(given: str) -> FoundBoard:
     """A board that has a file, and what can be measured on it by that; raises UsageError."""
     board = boardfiles.named(given)
-    title = board.options.board.title
-    return _with_benchmarks(
-        FoundBoard(where=board.name, model=title, like=board.file_name, file=str(board.file))
-    )
+    return _found(str(board.file), where=board.name, model=board.options.board.title, like=board.file_name)
 
 
 def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None]:
@@ -293,9 +286,9 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
     return voice
 
 
-def _with_benchmarks(about: FoundBoard) -> FoundBoard:
-    """The same with what can be measured by the board's file, and what that changes."""
-    board = boardfiles.named(about.file)
+def _found(file: str, **known: Any) -> FoundBoard:
+    """A board with what can be measured by its file, and what that changes."""
+    board = boardfiles.named(file)
     can: dict[str, int] = {}
     for benchmark in catalogue.benchmarks().values():
         if count := sum(not benchmark.unsupported(board, case) for case in benchmark.cases("quick")):
@@ -304,4 +297,4 @@ def _with_benchmarks(about: FoundBoard) -> FoundBoard:
     for driver in sorted(board.features & boardfile.STORAGE):
         if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):
             changes.append(f"{scratch} is overwritten")
-    return msgspec.structs.replace(about, can=can, changes=tuple(changes))
+    return FoundBoard(file=file, can=can, changes=tuple(changes), **known)

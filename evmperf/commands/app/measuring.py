@@ -133,7 +133,7 @@ class MeasuringSession:
         self.claim.doing("starting", self.expected_end())
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
-            os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
+            os.environ |= self.claim.names
             self.run.place = board.place
 
     def switch_off(self, tell: Callable[[str], None]) -> None:

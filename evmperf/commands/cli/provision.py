@@ -110,7 +110,7 @@ def _installed(options: argparse.Namespace, bar: ProgressBar) -> Installed:
         if not options.keep_on:
             stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
         work = Installation(target, board, bench, tell=bar.tell, progress=bar.progress)
-        bar.tell(f"{board.name}: overwrites {work.describe()}")
+        bar.tell(f"{board.name}: overwrites {work.overwrites}")
         return work.install(options.image, force=options.force)
 
 

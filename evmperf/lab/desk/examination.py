@@ -156,7 +156,7 @@ class Examination:
             self._bench.record_console(self.console)
         self._strategy = self._target.get_strategy()
         self._strategy.retries = 0
-        return f"{claim.board.place} is held by {claim.user or 'this run'} for these checks"
+        return f"{claim.board.place} is held by {claim.names['LG_USERNAME']} for these checks"
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""

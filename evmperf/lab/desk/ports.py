@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,29 +83,29 @@ def listen(ports: Iterable[Voice]) -> tuple[list[Voice], list[str]]:
                 lines[port] = stack.enter_context(PortLine(port.path, RATES[0]))
             except LabError as error:
                 troubles.append(str(error))
-        voices = {port: port for port in lines}
-        seen: dict[Voice, Voice] = {}
-        for rate in RATES:
-            for port in (silent := [p for p, voice in voices.items() if not voice.talks]):
-                lines[port].set_rate(rate)
-                lines[port].send("\n")
-            deadline = time.monotonic() + (_LISTEN_S if rate == RATES[0] else _FURTHER_S)
-            outputs = dict.fromkeys(silent, "")
-            while silent and time.monotonic() < deadline:
-                time.sleep(0.02)
-                for port in silent:
-                    outputs[port] = (outputs[port] + lines[port].read())[-_KEEP:]
-                    if talks := heard(outputs[port]):
-                        voices[port] = replace(port, talks=talks, baud=rate)
-                silent = [port for port in silent if not voices[port].talks]
-            for port in silent:
-                text = _VT100.sub("", outputs[port]).strip()
-                garbled = bool(_GARBLED.search(text))
-                if _TEXT.search(text):
-                    voices[port] = replace(port, talks="text", baud=rate)
-                elif len(text) > _FEW and not (garbled and port in seen):
-                    seen[port] = replace(port, talks="garbled" if garbled else "text", baud=rate)
-    return [voice if voice.talks else seen.get(port, voice) for port, voice in voices.items()], troubles
+        with ThreadPoolExecutor(len(lines) or 1) as pool:
+            return list(pool.map(_listened, lines, lines.values())), troubles
+
+
+def _listened(port: Voice, line: PortLine) -> Voice:
+    """The port with what talks on it, at the first rate at which that can be told."""
+    seen = port
+    for rate in RATES:
+        line.set_rate(rate)
+        line.send("\n")
+        output, deadline = "", time.monotonic() + (_LISTEN_S if rate == RATES[0] else _FURTHER_S)
+        while time.monotonic() < deadline:
+            time.sleep(0.02)
+            output = (output + line.read())[-_KEEP:]
+            if talks := heard(output):
+                return replace(port, talks=talks, baud=rate)
+        text = _VT100.sub("", output).strip()
+        if _TEXT.search(text):
+            return replace(port, talks="text", baud=rate)
+        garbled = bool(_GARBLED.search(text))
+        if len(text) > _FEW and not (garbled and seen.talks):
+            seen = replace(port, talks="garbled" if garbled else "text", baud=rate)
+    return seen
 
 
 class PortLine:

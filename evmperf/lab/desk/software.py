@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
@@ -52,18 +51,6 @@ def scratch_checks(board: Board) -> dict[str, str]:
     return commands
 
 
-def benchmarks_of(board: Board) -> list[Benchmark]:
-    """The benchmarks of the board's drivers, but those that its file calls absent."""
-    absent = board.options.absent
-    return [
-        benchmark
-        for benchmark in catalogue.benchmarks().values()
-        if benchmark.driver in board.features
-        and benchmark.driver not in absent
-        and benchmark.name not in absent
-    ]
-
-
 def tools(board: Board, run: Run) -> str:
     """Whether the programs of the board's benchmarks are there."""
     users = tools_on(board)
@@ -98,8 +85,13 @@ def ti_ways(
 
 
 def tools_beside(board: Board) -> dict[str, list[str]]:
-    """The programs that the tester must have, each with its benchmarks."""
-    return _users((benchmark.name, benchmark.tester_tools) for benchmark in benchmarks_of(board))
+    """The programs that the tester must have, each with its benchmarks, but for absent ones."""
+    absent = board.options.absent
+    drivers = board.features.difference(absent)
+    benchmarks = catalogue.benchmarks().values()
+    return _users(
+        (b.name, b.tester_tools) for b in benchmarks if b.driver in drivers and b.name not in absent
+    )
 
 
 def _users(needs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:

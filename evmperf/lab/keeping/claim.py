@@ -16,11 +16,9 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.lab.keeping.locks import Busy, Locks, held
 from evmperf.lab.keeping.wanted import HoldRecord, Wanted, clock, placement, refusal, variables
-from evmperf.model.errors import BoardLost, LabError, UsageError
+from evmperf.model.errors import BoardLost, UsageError
 
 if TYPE_CHECKING:
-    from labgrid.remote.common import Place
-
     from evmperf.lab.keeping.places import CoordinatorSession
 
 JOIN = "EVMPERF_HOLD"
@@ -36,11 +34,7 @@ def holders(coordinator: str) -> list[HoldRecord]:
         from evmperf.lab.keeping.places import connect  # noqa: PLC0415  # Labgrid is slow to import
 
         with contextlib.closing(connect(coordinator)) as session:
-            records += [
-                HoldRecord.of_place(p.name, p.acquired, p.changed, coordinator)
-                for p in session.places()
-                if p.acquired and p.name not in here
-            ]
+            records += [record for record in session.held() if record.place not in here]
     return sorted(records, key=lambda record: record.place)
 
 
@@ -49,23 +43,22 @@ class Claim:
 
     def __init__(self, wanted: Wanted, run: str, until: float) -> None:
         user, host = os.environ.get("LG_USERNAME") or getpass.getuser(), os.environ.get("LG_HOSTNAME")
-        self._wanted = self.board = wanted
         self._shares = os.environ.get(JOIN) == wanted.token
         if JOIN in os.environ:  # the name is that of the holder who started us
             user, _, of_holder = user.partition("+")
             run = of_holder if self._shares else run
-        host = host or socket.gethostname()
-        self._record = HoldRecord(host, user, run, wanted.place, wanted.coordinator, time.time(), until)
-        self.host, self.user = host, self._record.labgrid_user
-        """The holder's names at the coordinator."""
+        self._by_hand = f"{host or socket.gethostname()}/{user}"
+        self.name = f"{self._by_hand}+{run}" if run else self._by_hand
+        """The holder as the coordinator names it: two runs of one user are two holders."""
+        self._record = HoldRecord(self.name, wanted.place, wanted.coordinator, time.time(), until)
+        self._wanted = self.board = wanted
         self.lost = ""
         """Why the board was lost, "" while it is held."""
         self.on_lost: Callable[[str], None] = lambda sentence: None
         self._locks: Locks | None = None
         self._session: CoordinatorSession | None = None
         self._owner = ""
-        self._owned = False
-        """Whether this process has acquired the place and releases it."""
+        """Who holds the place at the coordinator as long as nothing is lost."""
 
     @classmethod
     def take(
@@ -93,17 +86,21 @@ class Claim:
         return claim
 
     @property
+    def names(self) -> dict[str, str]:
+        """The variables by which Labgrid's clients are this holder."""
+        return dict(zip(("LG_HOSTNAME", "LG_USERNAME"), self.name.split("/", 1), strict=True))
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables by which a process that we start shares the board."""
         place = {"LG_PLACE": self._wanted.place, "LG_COORDINATOR": self._wanted.coordinator}
-        names = {"LG_HOSTNAME": self.host, "LG_USERNAME": self.user, JOIN: self._wanted.token}
-        return names | (place if self._wanted.coordinator else {})
+        return self.names | {JOIN: self._wanted.token} | (place if self._wanted.coordinator else {})
 
     def _take(self, deadline: float, priority: float, tell: Callable[[str], None]) -> None:
         if self.board.coordinator:
             from evmperf.lab.keeping.places import connect  # noqa: PLC0415  # Labgrid is slow to import
 
-            self._session = connect(self.board.coordinator, self.board.file, self.environment)
+            self._session = connect(self.board.coordinator, self.board.file, self.names)
             self.board = replace(self.board, place=self._session.find(self.board.place).name)
         token = ""
         try:
@@ -128,7 +125,6 @@ class Claim:
             return refusal(place, busy.holder)
         locks.describe(self._record)
         if self._session and (why := self._try_place(self._session, place, locks.left, tell)):
-            locks.describe(locks.left)
             locks.close()
             return why
         locks.left = None
@@ -137,26 +133,19 @@ class Claim:
     def _try_place(
         self, session: CoordinatorSession, name: str, left: HoldRecord | None, tell: Callable[[str], None]
     ) -> str:
-        place = session.find(name)
-        by_hand = f"{self.host}/{self._record.user}"
-        if place.acquired == by_hand or by_hand in place.allowed:
-            self.user = self._record.user  # who acquired it by hand, keeps it
-        elif self._shares:
-            if place.acquired != session.name:
-                raise LabError(f"whoever started this session does not hold {name} any more")
-        else:
-            if left and place.acquired == f"{self.host}/{left.labgrid_user}" and left.by == self._record.by:
-                session.release(name, place.acquired)
+        place, self._owner = session.find(name), session.name
+        if place.acquired == self._by_hand or self._by_hand in place.allowed:
+            self.name, self._owner = self._by_hand, place.acquired  # who acquired it by hand, keeps it
+        elif not self._shares:
+            if left and place.acquired == left.holder and left.by == self._record.by:
+                session.release(name, left.holder)
                 tell(f"{name} was still held by {left}, whose session was killed: taken back")
             elif place.acquired:
-                return _held(place)
-            self._owned = True  # an interrupted acquire is released, too
+                return refusal(name, session.record(place))
             if why := session.acquire(name):
-                self._owned = False
-                return _held(place) if place.acquired else why
-        self._owner = session.name if self._owned else place.acquired
+                return why
         session.watchers[name] = self._watch
-        self._watch(place.acquired or "")  # it may have changed before
+        self._watch(None if session.ended else place.acquired or "")  # it may have changed before
         return ""
 
     def _watch(self, acquired: str | None) -> None:
@@ -170,8 +159,7 @@ class Claim:
         elif not acquired:
             self._lose(f"{board.place} was released by another user at {now}")
         else:  # also after the release of a kick
-            by = HoldRecord.of_place(board.place, acquired, 0.0, "")
-            self._lose(f"{board.place} was taken by {by} at {now}")
+            self._lose(f"{board.place} was taken by {HoldRecord(acquired, board.place)} at {now}")
 
     def _lose(self, sentence: str) -> None:
         first, self.lost = not self.lost, sentence
@@ -198,35 +186,25 @@ class Claim:
         locks, session, self._locks, self._session = self._locks, self._session, None, None
         if session:
             session.watchers.pop(self.board.place, None)
-            if self._owned and not self.lost:
-                session.release(self.board.place)
+            if not self._shares and not self.lost:
+                session.release(self.board.place)  # if it is ours: an interrupted acquire's, too
             session.close()
         if locks:
-            if not self._shares and not self.lost:
-                locks.describe(locks.left)
             locks.close()
 
 
 @contextlib.contextmanager
 def holding(board: str, run: str, wait_s: float = 0.0) -> Iterator[None]:
     """Hold the board of this file for `run`, after a wait of at most `wait_s`; sessions that are started
-    meanwhile share it. A board that whoever started us holds stays theirs. Raises UsageError or LabError.
+    meanwhile share it. Raises UsageError or LabError.
     """
-    wanted = placement(boards.find(board))
-    if os.environ.get(JOIN) == wanted.token:
-        yield
-        return
 
     def tell(sentence: str) -> None:
         print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
 
-    claim = Claim.take(wanted, run, wait_s=wait_s, tell=tell)
+    claim = Claim.take(placement(boards.find(board)), run, wait_s=wait_s, tell=tell)
     try:
         with variables(claim.environment):
             yield
     finally:
         claim.release()
-
-
-def _held(place: Place) -> str:
-    return refusal(place.name, HoldRecord.of_place(place.name, place.acquired, place.changed, ""))

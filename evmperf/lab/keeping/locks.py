@@ -49,6 +49,7 @@ class Locks:
 
     def __init__(self, names: Sequence[str], *, shared: bool = False) -> None:
         self._files: dict[Path, int] = {}
+        self._ours = False
         with contextlib.ExitStack() as failing:
             failing.callback(self.close)
             for path in sorted(map(_path, set(names))):  # in one order: of who starts at once one has all
@@ -56,8 +57,9 @@ class Locks:
             if shared and not all(map(_is_locked, self._files.values())):
                 raise LabError("the process that started this session does not hold the board any more")
             failing.pop_all()
-        self.left = None if shared else _record(next(iter(self._files.values())))
-        """The record of a holder that was killed."""
+        self._ours = not shared
+        self.left = _record(next(iter(self._files.values())))
+        """The record of a holder that was killed, kept for the next one unless it is taken from here."""
 
     def describe(self, record: HoldRecord | None) -> None:
         """Write the holder's record into the files, or nothing."""
@@ -71,11 +73,14 @@ class Locks:
 
     def unlock(self) -> None:
         """Unlock all files, also for who inherited them, and leave the records; shared ones stay locked."""
+        self._ours = False
         for file in self._files.values():
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
 
     def close(self) -> None:
-        """Unlock and close all files."""
+        """Take our record away, unlock and close all files."""
+        if self._ours:
+            self.describe(self.left)
         self.unlock()
         for file in self._files.values():
             os.close(file)

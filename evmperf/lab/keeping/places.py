@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import grpc
@@ -24,7 +24,7 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.resource.remote import RemotePlaceManager
 from labgrid.util.proxy import ProxyError
 
-from evmperf.lab.keeping.wanted import variables
+from evmperf.lab.keeping.wanted import HoldRecord, refusal, variables
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
@@ -51,6 +51,10 @@ def connect(
             raise UsageError(f"{address} and {session.address}: boards of two coordinators need two calls")
         session.users += 1
         return session
+
+
+class _Refused(LabError):
+    """The coordinator answers that it does not do it."""
 
 
 class CoordinatorSession:
@@ -82,9 +86,13 @@ class CoordinatorSession:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._await_end(), self._session.loop)
 
-    def places(self) -> list[Place]:
-        """All places, by name."""
-        return [place for _, place in sorted(self._session.places.items())]
+    def record(self, place: Place) -> HoldRecord:
+        """Who holds a place that is acquired."""
+        return HoldRecord(place.acquired, place.name, self.address, place.changed)
+
+    def held(self) -> list[HoldRecord]:
+        """Who holds which place."""
+        return [self.record(place) for place in self._session.places.values() if place.acquired]
 
     def find(self, pattern: str) -> Place:
         """The place of that name, alias or pattern; raises UsageError with the nearest one."""
@@ -98,51 +106,50 @@ class CoordinatorSession:
 
     def acquire(self, name: str) -> str:
         """Acquire a place; returns why it cannot be had. Raises LabError if its devices are missing."""
+        place, refused = self.find(name), ""
         try:
-            self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
-        except grpc.aio.AioRpcError as error:
-            reason = error.details() or error.code().name
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
-                raise self._silent() from None
-            if "resources" not in reason:
-                self._sync()
-                return f"{name} is unavailable ({reason}): wait for it with --wait 30m"
+            self._do(self._session.stub.AcquirePlace, pb.AcquirePlaceRequest(placename=name))
+        except _Refused as error:
+            refused = str(error)
+        self._do(self._session.sync_with_coordinator)  # changes arrive on another stream
+        if "acquire resources" in refused:
             raise LabError(
-                f"Labgrid could not take the devices of place {name} ({reason}): look at "
+                f"Labgrid could not take the devices of place {name} ({refused}): look at "
                 f"`labgrid-client -p {name} show` and at its exporter"
-            ) from None
-        self._sync()
-        if self.find(name).acquired_resources:
-            return ""
-        self.release(name)
-        raise LabError(
-            f"the place {name} has no devices: its exporter is not connected, or no match fits "
-            f"(`labgrid-client resources`, `labgrid-client -p {name} show`)"
-        )
+            )
+        if refused:
+            other = f"{name} is unavailable ({refused}): wait for it with --wait 30m"
+            return refusal(name, self.record(place)) if place.acquired else other
+        if not place.acquired_resources:
+            self.release(name)
+            raise LabError(
+                f"the place {name} has no devices: its exporter is not connected, or no match fits "
+                f"(`labgrid-client resources`, `labgrid-client -p {name} show`)"
+            )
+        return ""
 
     def release(self, name: str, holder: str = "") -> None:
         """Release a place if this session or that holder has it."""
-        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
-            self._ask("ReleasePlace", pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name))
+        request = pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name)
+        with contextlib.suppress(LabError):
+            self._do(self._session.stub.ReleasePlace, request)
 
     def queue(self, name: str, priority: float, token: str) -> str:
         """Stay in the queue for a place, whose reservation expires after 60 s; returns the new token."""
-        with contextlib.suppress(grpc.aio.AioRpcError):
+        stub = self._session.stub
+        with contextlib.suppress(_Refused):
             if token:
-                answer = self._ask("PollReservation", pb.PollReservationRequest(token=token))
-                if answer.reservation.state not in _NO_MORE:
+                polled = self._do(stub.PollReservation, pb.PollReservationRequest(token=token))
+                if polled.reservation.state not in _NO_MORE:
                     return token
         request = pb.CreateReservationRequest(prio=priority)
         request.filters["main"].filter["name"] = name
-        try:
-            return str(self._ask("CreateReservation", request).reservation.token)
-        except grpc.aio.AioRpcError:
-            raise self._silent() from None
+        return str(self._do(stub.CreateReservation, request).reservation.token)
 
     def leave_queue(self, token: str) -> None:
         """Cancel the reservation."""
-        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
-            self._ask("CancelReservation", pb.CancelReservationRequest(token=token))
+        with contextlib.suppress(LabError):
+            self._do(self._session.stub.CancelReservation, pb.CancelReservationRequest(token=token))
 
     def close(self) -> None:
         """End the session with its last user; held places stay held."""
@@ -158,14 +165,10 @@ class CoordinatorSession:
             RemotePlaceManager.get().session = None
             self._session.stopping.set()
             with contextlib.suppress(Exception):
-                self._do(self._session.stop())
-                self._do(self._session.close())
+                self._do(self._session.stop)
+                self._do(self._session.close)
             self._session.loop.call_soon_threadsafe(self._session.loop.stop)
             self._thread.join()
-
-    def _sync(self) -> None:
-        """Await the changes of an answer, which arrive on another stream."""
-        self._do(self._session.sync_with_coordinator())
 
     async def _changed(self, place: Any) -> None:
         await self._on_place_changed(place)
@@ -178,24 +181,21 @@ class CoordinatorSession:
         for watcher in list(self.watchers.values()):
             watcher(None)
 
-    def _ask(self, method: str, request: Any) -> Any:
-        async def ask() -> Any:
-            return await getattr(self._session.stub, method)(request, timeout=_ANSWER_S)
+    def _do(self, call: Callable[..., Awaitable[Any]], *request: Any) -> Any:
+        """The coordinator's answer; raises LabError where there is none, _Refused for its reason."""
 
-        return self._do(ask())
-
-    def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
         async def limited() -> Any:
-            async with asyncio.timeout(_ANSWER_S + 5.0):  # Labgrid waits for ever when its stream has ended
-                return await work
+            async with asyncio.timeout(_ANSWER_S):  # Labgrid waits for ever when its stream has ended
+                return await call(*request)
 
-        try:
-            return asyncio.run_coroutine_threadsafe(limited(), self._session.loop).result()
-        except TimeoutError:
-            raise self._silent() from None
-
-    def _silent(self) -> LabError:
-        return LabError(f"the coordinator {self.address} does not answer any more")
+        with contextlib.suppress(TimeoutError):
+            try:
+                return asyncio.run_coroutine_threadsafe(limited(), self._session.loop).result()
+            except grpc.aio.AioRpcError as error:
+                if not self.ended and error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    reason = error.details() or error.code().name
+                    raise _Refused(f"the coordinator {self.address} refuses: {reason}") from None
+        raise LabError(f"the coordinator {self.address} does not answer any more")
 
 
 class _Options(Environment):  # type: ignore[misc]

@@ -1,7 +1,6 @@
 """The board of a board file: a place at a coordinator, or devices of this machine; and who holds one."""
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
-from typing import Annotated, Self
+from typing import Annotated
 
 import msgspec
 
@@ -39,39 +38,31 @@ class Wanted(msgspec.Struct, frozen=True):
     @property
     def token(self) -> str:
         """What a holder tells a process that it starts for this board."""
-        return hashlib.sha256("\n".join(self.locked).encode()).hexdigest()[:16]
+        return "\n".join(self.locked)
 
 
 class HoldRecord(msgspec.Struct, frozen=True):
-    """A held board and its holder: host and user as Labgrid names them, and the run, "" if by hand. Times in
-    seconds since the epoch, 0 if unknown. Decoding checks it: any user may write the locks' files.
+    """A held board, and its holder as Labgrid names one: HOST/USER, with +RUN unless it is held by hand.
+    Times in seconds since the epoch, 0 if unknown. Decoding checks it: any user may write the locks' files.
     """
 
-    host: _Text
-    user: _Text
-    run: _Text
+    holder: _Text
     place: _Text
-    coordinator: _Text
-    since: _Seconds
+    coordinator: _Text = ""
+    since: _Seconds = 0.0
     until: _Seconds = 0.0
     doing: _Text = ""
 
-    @classmethod
-    def of_place(cls, name: str, acquired: str, changed: float, coordinator: str) -> Self:
-        """The record of a place that the coordinator says is acquired."""
-        host, _, user = acquired.partition("/")
-        user, _, run = user.partition("+")
-        return cls(host, user, run, name, coordinator, changed)
-
     @property
-    def labgrid_user(self) -> str:
-        """The user's name at the coordinator: two runs of one user are two holders."""
-        return f"{self.user}+{self.run}" if self.run else self.user
+    def run(self) -> str:
+        """The holder's run, "" if it is held by hand."""
+        return self.holder.partition("+")[2]
 
     @property
     def by(self) -> str:
         """The displayed holder, without the run."""
-        return f"{self.user} on {self.host}"
+        host, _, user = self.holder.partition("+")[0].partition("/")
+        return f"{user} on {host}"
 
     def __str__(self) -> str:
         """The displayed holder."""
@@ -98,7 +89,7 @@ def clock(seconds: float) -> str:
 
 def refusal(place: str, record: HoldRecord | None) -> str:
     """Why a board is unavailable: its holder, since when and until when; and the remedy."""
-    who = str(record) if record and record.user else "an unknown user"
+    who = str(record) if record else "an unknown user"
     since = f" since {clock(record.since)}" if record and record.since else ""
     until = f", expected to end at {clock(record.until)}" if record and record.until else ""
     return f"{place} is held by {who}{since}{until}: wait for it with --wait 30m"

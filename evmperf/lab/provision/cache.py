@@ -39,77 +39,70 @@ class _Kept(msgspec.Struct):
     identity: Identity
 
 
-class Cache:
-    """The images of this host below `folder`."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or folders.cache_dir() / "images"
-
-    def get(self, source: str, progress: Progress = contents.quiet) -> DiskImage:
-        """The image of a file or a URL, unpacked and identified, and compared with the checksum beside it.
-        Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
-        """
-        if download.is_url(source):
-            with self._held(source) as folder:
-                return self._fetched(source, folder, progress)
-        file = Path(source).expanduser().absolute()
-        if not file.is_file():
-            raise UsageError(f"there is no image {source}: give a file, or a URL with http:// or https://")
-        with self._held(str(file)) as folder:
-            return self._of_file(source, file, folder, images.expected_checksum(file), progress)
-
-    def _fetched(self, url: str, folder: Path, progress: Progress) -> DiskImage:
-        expected = download.checksum(url)
-        file = download.fetch(url, folder, progress)
-        try:
-            return self._of_file(url, file, folder, expected, progress)
-        except UsageError:
-            # The file is unusable: the next call fetches it again.
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-
-    def _of_file(self, source: str, file: Path, folder: Path, expected: str, progress: Progress) -> DiskImage:
-        stat = file.stat()
-        # Identifies the file without reading it.
-        state = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
-        packed = bool(contents.kind(file))
-        content = folder / "content.img" if packed else file
-        kept = stored(folder / "image.json", _Kept)
-        known = kept and (kept.schema, kept.state) == (SCHEMA, state) and content.is_file()
-        if kept is None or not known or content.stat().st_size != kept.hashes.size:
-            new = folder / "content.new"
-            try:
-                hashes = contents.unpack(file, new if packed else None, progress)
-                images.check_sum(file, hashes.file, expected)
-                kept = _Kept(SCHEMA, state, hashes, identity.read(new if packed else file))
-                if packed:
-                    new.rename(content)
-            finally:
-                new.unlink(missing_ok=True)
-            write_whole(folder / "image.json", msgspec.json.encode(kept))
-        images.check_sum(file, kept.hashes.file, expected)
-        name = download.called(source) if download.is_url(source) else file.name
-        os.utime(folder)
-        return DiskImage(source, file, content, kept.hashes, kept.identity, name)
-
-    @contextlib.contextmanager
-    def _held(self, source: str) -> Iterator[Path]:
-        """The folder of a source, for one process at a time."""
-        folder = self.folder / hashlib.sha256(source.encode()).hexdigest()[:24]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / f".{folder.name}.lock").open("w")
-        except OSError as error:
-            raise LabError(f"{folder} cannot be made: {error.strerror}") from None
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            folder.mkdir(exist_ok=True)
-            yield folder
-
-
 def open_image(given: str, board: Board | None = None, progress: Progress = contents.quiet) -> DiskImage:
-    """The image of `--image`, unpacked and checked to fit the board; raises UsageError or LabError."""
-    image = Cache().get(given, progress)
+    """The image of a file or a URL, unpacked, identified, compared with the checksum beside it, and fit for
+    the board. Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
+    """
+    if download.is_url(given):
+        with _held(given) as folder:
+            image = _fetched(given, folder, progress)
+    else:
+        file = Path(given).expanduser().absolute()
+        if not file.is_file():
+            raise UsageError(f"there is no image {given}: give a file, or a URL with http:// or https://")
+        with _held(str(file)) as folder:
+            image = _of_file(given, file, folder, images.expected_checksum(file), progress)
     if board:
         images.check_fits(image, board)
     return image
+
+
+def _fetched(url: str, folder: Path, progress: Progress) -> DiskImage:
+    expected = download.checksum(url)
+    file = download.fetch(url, folder, progress)
+    try:
+        return _of_file(url, file, folder, expected, progress)
+    except UsageError:
+        # The file is unusable: the next call fetches it again.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _of_file(source: str, file: Path, folder: Path, expected: str, progress: Progress) -> DiskImage:
+    stat = file.stat()
+    # Identifies the file without reading it.
+    state = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
+    packed = bool(contents.kind(file))
+    content = folder / "content.img" if packed else file
+    kept = stored(folder / "image.json", _Kept)
+    known = kept and (kept.schema, kept.state) == (SCHEMA, state) and content.is_file()
+    if kept is None or not known or content.stat().st_size != kept.hashes.size:
+        new = folder / "content.new"
+        try:
+            hashes = contents.unpack(file, new if packed else None, progress)
+            images.check_sum(file, hashes.file, expected)
+            kept = _Kept(SCHEMA, state, hashes, identity.read(new if packed else file))
+            if packed:
+                new.rename(content)
+        finally:
+            new.unlink(missing_ok=True)
+        write_whole(folder / "image.json", msgspec.json.encode(kept))
+    images.check_sum(file, kept.hashes.file, expected)
+    name = download.called(source) if download.is_url(source) else file.name
+    os.utime(folder)
+    return DiskImage(source, file, content, kept.hashes, kept.identity, name)
+
+
+@contextlib.contextmanager
+def _held(source: str) -> Iterator[Path]:
+    """The folder of a source, for one process at a time."""
+    folder = folders.cache_dir() / "images" / hashlib.sha256(source.encode()).hexdigest()[:24]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = folder.with_name(f".{folder.name}.lock").open("w")
+    except OSError as error:
+        raise LabError(f"{folder} cannot be made: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder.mkdir(exist_ok=True)
+        yield folder

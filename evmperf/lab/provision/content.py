@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 
@@ -18,19 +18,13 @@ from evmperf.model.errors import LabError, UsageError, one_line
 _PIECE = 1 << 20
 
 
-class Compression(NamedTuple):
-    """What compressed files begin with, and the command that decompresses its input."""
-
-    magic: bytes
-    command: tuple[str, ...]
-
-
-_FORMATS = {
-    "xz": Compression(b"\xfd7zXZ\x00", ("xz", "-dc")),
-    "zst": Compression(b"\x28\xb5\x2f\xfd", ("zstd", "-dc", "--long=31")),
-    "gz": Compression(b"\x1f\x8b", ("gzip", "-dc")),
-    "bz2": Compression(b"BZh", ("bzip2", "-dc")),
+_FORMATS: dict[str, tuple[bytes, str, list[str]]] = {
+    "xz": (b"\xfd7zXZ\x00", "xz-utils", ["xz", "-dc"]),
+    "zst": (b"\x28\xb5\x2f\xfd", "zstd", ["zstd", "-dc", "--long=31"]),
+    "gz": (b"\x1f\x8b", "gzip", ["gzip", "-dc"]),
+    "bz2": (b"BZh", "bzip2", ["bzip2", "-dc"]),
 }
+"""By suffix what compressed files begin with, and the package and command that decompress its input."""
 SUFFIXES = tuple(_FORMATS)
 """What compressed images are called: their last suffix."""
 
@@ -63,7 +57,7 @@ def kind(file: Path) -> str:
 
 def of_bytes(head: bytes) -> str:
     """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
-    return next((name for name, one in _FORMATS.items() if head.startswith(one.magic)), "")
+    return next((name for name, (magic, *_) in _FORMATS.items() if head.startswith(magic)), "")
 
 
 def program(name: str, package: str, what: str) -> str:
@@ -82,8 +76,8 @@ def stream(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
         while data := file.read(_PIECE):
             yield data
         return
-    command = _FORMATS[compression].command
-    words = [program(command[0], command[0].replace("xz", "xz-utils"), "decompresses"), *command[1:]]
+    _, package, (command, *options) = _FORMATS[compression]
+    words = [program(command, package, "decompresses"), *options]
     with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr
@@ -92,7 +86,7 @@ def stream(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
                 yield data
             said = process.stderr.read(4096).decode("utf-8", "replace").strip().splitlines()
             if process.wait():
-                reason = one_line(said[-1], 160) if said else f"{command[0]} ended with {process.returncode}"
+                reason = one_line(said[-1], 160) if said else f"{command} ended with {process.returncode}"
                 raise UsageError(f"{name} is damaged or cut short: {reason}; fetch it again")
         finally:
             process.kill()

@@ -33,18 +33,13 @@ def is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def target(url: str, folder: Path) -> Path:
-    """Where `fetch` stores the file behind a URL; raises UsageError for a URL that names no file."""
-    # The suffixes tell flashers the compression.
-    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
-    return folder / f"image{suffixes[0] if suffixes else ''}"
-
-
 def fetch(url: str, folder: Path, progress: Progress) -> Path:
     """The file behind a URL in `folder`, fetched again if the server's has changed (ETag or date). Raises
-    LabError, or UsageError for no such file.
+    LabError, or UsageError for no such file or a URL that names none.
     """
-    file = target(url, folder)
+    # The suffixes tell flashers the compression.
+    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
+    file = folder / f"image{suffixes[0] if suffixes else ''}"
     for left in reversed(range(TRIES)):
         try:
             _continue(url, file, progress)

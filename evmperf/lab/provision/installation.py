@@ -67,14 +67,11 @@ class Installation:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
         self._way: Way = choose(target, board, bench)
+        self.overwrites = self._way.overwrites
+        """What `install` will overwrite, for people."""
         self.book = Book(board)
         bench.before_power_on(self._before_power_on)
         self._writing = False
-        self._done: dict[str, Any] = {}
-
-    def describe(self) -> str:
-        """What `install` will overwrite, for people."""
-        return self._way.overwrites
 
     def install(self, given: str, *, force: bool = False) -> Installed:
         """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
@@ -82,11 +79,10 @@ class Installation:
         """
         image = cache.open_image(given, self.board, self._progress)
         if not force and (runs := self._already(image)):
-            self._done = {"left_alone": True}
-            return self._identified(image, runs)
+            return self._identified(image, runs, {"left_alone": True})
         try:
-            self._put(image)
-            return self._identified(image, self._checked(image))
+            written = self._put(image)
+            return self._identified(image, self._checked(image), written)
         except EvmperfError as error:
             # Nothing must be measured on what is there now.
             with contextlib.suppress(EvmperfError):
@@ -117,29 +113,26 @@ class Installation:
         self._tell(f"{image.name} should be on the board, but {reason}")
         return None
 
-    def _put(self, image: DiskImage) -> None:
-        self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
+    def _put(self, image: DiskImage) -> dict[str, Any]:
+        self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.overwrites}")
         self.bench.abandon()
         if not self._way.with_power:
             self.bench.off()
-        begun = False
 
         def progress(what: str, done: int, whole: int) -> None:
-            # The first word comes when nothing stands against writing any more.
-            nonlocal begun
-            if not begun:
+            if what == "write":  # nothing stands against writing any more
                 self.book.begins(image.name, image.hashes.content)
-                begun = True
             self._progress(what, done, whole)
 
         self._writing = True
         try:
-            self._done = self._way.put(image, progress)
+            done = self._way.put(image, progress)
         finally:
             self._writing = False
         self.book.written()
-        if "written" in self._done:
-            self._tell(f"wrote {self._done['written'] >> 10} KiB, and read it all back")
+        if "written" in done:
+            self._tell(f"wrote {done['written'] >> 10} KiB, and read it all back")
+        return done
 
     def _before_power_on(self) -> None:
         if self._writing:
@@ -166,18 +159,18 @@ class Installation:
         running.check(image.identity, runs, own_loader=self._way.own_loader)
         return runs
 
-    def _identified(self, image: DiskImage, runs: Running) -> Installed:
+    def _identified(self, image: DiskImage, runs: Running, written: dict[str, Any]) -> Installed:
         self.book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
-            "write": self._done,
+            "write": written,
         }
         survey = self.bench.shell().run(scratch.SURVEY, _SURVEY_S).text
         if remedy := scratch.removed(survey, self.board, runs.device):
             self._tell(f"note: {remedy}")
-        return Installed(image, facts, "left_alone" in self._done, runs)
+        return Installed(image, facts, "left_alone" in written, runs)
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:
