@@ -166,15 +166,19 @@ def test_the_shell_that_looks_is_no_other_work(tmp_path):
     assert own not in {number for number, _ in found.ticks}
 
 
+def _log(tmp_path, *lines):
+    """Have the kernel's log hold these lines."""
+    text = "\n".join(f"<6>{line}" for line in lines)
+    (tmp_path / "bin/dmesg").write_text(f"#!/bin/sh\ncat <<E\n{text}\nE\n")
+
+
 def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
-    lines = (
+    _log(
+        tmp_path,
         "[    1.9] mmc0: new HS200 MMC card",
         "[    2.5] usb 1-1: new device",
         "[    3.1] mmc0: error -110",
         "[    3.2] mmc1: error -110 whilst initialising SD card",
-    )
-    (tmp_path / "bin/dmesg").write_text(
-        "#!/bin/sh\ncat <<E\n" + "\n".join(f"<6>{x}" for x in lines) + "\nE\n"
     )
     where = ("emmc", "sys/class/block/mmcblk0p1", f"{CARD}/block/mmcblk0/mmcblk0p1")
     options = {"emmc": {"scratch": "/dev/mmcblk0p1"}}
@@ -185,6 +189,10 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
     assert look.parse(text).log == ("[    3.1] mmc0: error -110",)
     assert look.parse(text).counters["shell.log_lines"] == 7 + 3
     assert look.parse(text).read_s == look.parse(text).uptime_s == 83.2, "read before the log"
+    # A flood of 100 lines a second: the log holds its last two seconds of ten.
+    _log(tmp_path, *(f"[   {10 + n / 100:.2f}] sd 1:0:0:0: [sdb] tag#0 Send" for n in range(200)))
+    (tmp_path / "logged_emmc").write_text("2.0 7\n")
+    assert look.parse(said(TREE, *where, looks=1, **options)).counters["shell.log_lines"] == 7 + 1004
 
 
 TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0, "shell.log_lines": 0}
