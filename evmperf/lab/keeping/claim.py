@@ -100,7 +100,7 @@ class Claim:
         if self.board.coordinator:
             from evmperf.lab.keeping.places import connect  # noqa: PLC0415  # Labgrid is slow to import
 
-            self._session = connect(self.board.coordinator, self.board.file, self.names)
+            self._session = connect(self.board.coordinator, self.board.file, self.environment)
             self.board = replace(self.board, place=self._session.find(self.board.place).name)
         token = ""
         try:
