@@ -32,7 +32,7 @@ def test_a_database_that_answers(influxd):
 def test_a_database_that_is_away():
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(LabError, match="cannot be reached"):
-        influx(settings(url=url, token="t", org="o", bucket="b"))
+        influx(settings(url=url, token="secret", org="o", bucket="b"))
 
 
 def test_settings_that_are_missing_are_noted_or_named():

@@ -193,8 +193,10 @@ class Store(contextlib.AbstractContextManager["Store"]):
             raise self._failed(f"cannot be reached ({cause})", f"{remedy}; {_LATER}") from None
 
     def _failed(self, what: str, remedy: str) -> StoreError:
-        shown = what.replace(self.config.token, "***")[:_SHOWN]
-        return StoreError(f"InfluxDB {self.config.url}: {shown}: {remedy}")
+        return StoreError(f"InfluxDB {self.config.url}: {self._without_token(what)[:_SHOWN]}: {remedy}")
+
+    def _without_token(self, text: str) -> str:
+        return text.replace(self.config.token, "***")
 
     def _no_influxdb(self, what: str) -> StoreError:
         foreign = f"the answer is not InfluxDB's, perhaps a proxy's ({what})"
@@ -211,7 +213,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
             reason, is_influxdbs = str(body["message"]), "code" in body
         if status in (400, 422) and is_influxdbs:
             refused = self._failed(reason, "see docs/results.md for what is stored")
-            refused.reason = reason
+            refused.reason = self._without_token(reason)
             return refused
         unknown = (f"answers {status}", f"check {URL} and the server; {_LATER}")
         answer = _ANSWERS.get(507 if "no space left" in reason else status, unknown)
