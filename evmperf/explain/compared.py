@@ -19,8 +19,8 @@ _SLOWER = 3.0
 """How many times longer a disk's requests wait, which is no chance any more."""
 _SLOWER_MACHINE = 1.5
 """How many times longer a look takes on a machine that is slower."""
-_RESOLVED_MS = 20
-"""The difference between two looks that the grain of /proc/uptime, 10 ms, can make."""
+_RESOLVED_MS = 50
+"""The difference between two looks of healthy runs: 40 ms were seen, 20 of them the grain of /proc/uptime."""
 _PACKETS = 1500.0
 """Packets a second on a port that a case does not use."""
 _REQUESTS = 20
@@ -127,6 +127,11 @@ def disk(ours: State, theirs: State, name: str) -> Iterator[Finding]:
             yield Finding("device", reason, size=here / other_ms, metrics=f"(?!{_OTHER[way]}_).*")
 
 
+def is_half(one: Finding, times: float) -> bool:
+    """Whether a finding's bound is half of so many `times`, as factors."""
+    return one.size**2 > times
+
+
 def machine(ours: State, theirs: State, name: str, control: float) -> Iterator[Finding]:
     """That the whole machine was slower than in the run `name`, by the same work before and after both cases:
     the looks, and the control loop of both sessions (`control`: how many times longer it took here).
@@ -144,7 +149,7 @@ def machine(ours: State, theirs: State, name: str, control: float) -> Iterator[F
         if not look:
             what = f"evmperf's control loop took {control:.1f} times as long as in {name}"
         # A busy host of both runs is no difference, and tells why where its waiting is half of what was lost.
-        busy = next((one for one in busy_host(ours) if one.size**2 > times), None)
+        busy = next((one for one in busy_host(ours) if is_half(one, times)), None)
         rule, why = (busy.rule, f"; {busy.reason}") if busy else ("machine", "")
         yield Finding(
             rule, f"the whole machine was slower: {what}{why}", size=times, whole=True, symptom=not busy

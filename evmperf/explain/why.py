@@ -229,7 +229,9 @@ def _causes(
     if held.baseline and held.states:
         findings += compared.arguments(run, held.baseline.published)
     other_state = _state(held.states, result) if state else None
-    is_busy = any(one.rule == "host" for one in findings)
+    ratio = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
+    times = max(ratio, 1 / ratio)
+    is_busy = any(one.rule == "host" and compared.is_half(one, times) for one in findings)
     if state and other_state:
         findings = compared.beyond(findings, _judged(other_state, result, run.board))
         findings = list(compared.stopped(findings, state, other_state))
@@ -245,9 +247,8 @@ def _causes(
         findings += [one for one in compared.other_disks(state) if one.rule not in usual]
     findings += compared.ports(state, other_state) if state else []
     findings = [replace(one, proof=one.proof or _PROOFS.get(one.rule, "")) for one in findings]
-    times = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
     names = {"benchmark": result.benchmark, "run": run.id}
-    return weigh(findings, max(times, 1 / times), figure.key.metric if figure else "", names)
+    return weigh(findings, times, figure.key.metric if figure else "", names)
 
 
 def _priced(finding: Finding, board: str, result: Result, figure: Figure | None) -> Finding:
