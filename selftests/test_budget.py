@@ -32,11 +32,11 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 41_988,
+    "evmperf pytest_evmperf strategies *.py": 41_996,
     "virtual-evm *.py": 3_155,
     "guide-reader *.py": 2_755,
-    "selftests *.py": 42_413,
-    "evmperf/publish/influx *.py": 720,
+    "selftests *.py": 42_411,
+    "evmperf/publish/influx *.py": 722,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 740,
     "evmperf/lab/provision *.py": 1_434,
     "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_430,
