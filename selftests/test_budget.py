@@ -32,10 +32,10 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 41_996,
+    "evmperf pytest_evmperf strategies *.py": 41_998,
     "virtual-evm *.py": 3_155,
     "guide-reader *.py": 2_755,
-    "selftests *.py": 42_411,
+    "selftests *.py": 42_425,
     "evmperf/publish/influx *.py": 722,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 740,
     "evmperf/lab/provision *.py": 1_434,

@@ -302,9 +302,12 @@ def _queue(said: str) -> str:
 
 
 def _mount(said: str) -> str:
-    """The command after which a case mounts its file system with the options that /proc shows."""
+    """The command after which a case mounts its file system, and nothing else, with the options that /proc
+    shows.
+    """
     words = sorted({word for word in re.split("[ ,]", said) if re.fullmatch(_MOUNT_OPTION, word)})
-    return f"echo 'mount() {{ command mount -o {','.join(words)} \"$@\"; }}' >>$F/env" if words else ""
+    with_them = f'case "$*" in *" $F/mnt") set -- -o {",".join(words)} "$@" ;; esac; command mount "$@"'
+    return f"echo 'mount() {{ {with_them}; }}' >>$F/env" if words else ""
 
 
 _COMMANDS: Mapping[str, Callable[[str], str]] = {

@@ -12,13 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
 from evmperf.explain import facts
 from evmperf.explain.answers import Answer
 from evmperf.judge import paired
 from evmperf.judge.experiment import Experiment
-from evmperf.judge.rounds import MeasureRound, measure_block
+from evmperf.judge.rounds import MeasureRound, besides, measure_block
 from evmperf.measure.runs import spool
 from evmperf.measure.state.finding import Finding
 from evmperf.model import anytime
@@ -163,10 +162,6 @@ class Proving:
             "b": [self._on(one.back[one.subject in subjects]) for one in settings],
         }
         here, answer = self.folder / f"{self._trials}", self.answer
-        near = [
-            b for name, b in catalogue.benchmarks().items() if self.result.benchmark in name
-        ]  # as -k has it
-        cases = {f"{b.name}/{case.label}" for b in near for case in b.cases(self.result.profile)}
         key = (answer.benchmark, answer.case, answer.metric)
         experiment = Experiment(
             id=self.folder.name,
@@ -177,7 +172,9 @@ class Proving:
             select=self.result.benchmark,
             profile=self.result.profile,
             boots=1,
-            leave_out=sorted(cases - {f"{answer.benchmark}/{answer.case}"}),
+            leave_out=besides(
+                [self.result.benchmark], self.result.profile, {f"{answer.benchmark}/{answer.case}"}
+            ),
         )
         here.mkdir(parents=True, exist_ok=True)
         names = ", ".join(one.subject for one in back)

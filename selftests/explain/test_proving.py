@@ -21,7 +21,7 @@ from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from selftests.support import spools
+from selftests.support import programs, spools
 from selftests.support.placelab import until
 
 NOISE = (1.0, 1.02, 0.99, 1.01)
@@ -185,7 +185,7 @@ def _running(command):
         (
             "mounted",
             "ext4 rw,relatime,data=journal rw,bsddf,nodelalloc,stripe=0,data=journal,commit=5,",
-            """'mount() { command mount -o commit=5,data=journal,nodelalloc,relatime "$@"; }' >>$F/env""",
+            'in *" $F/mnt") set -- -o commit=5,data=journal,nodelalloc,relatime "$@"',
         ),
         ("mounted", "vfat rw,fmask=0022", ""),
         ("route.10.1.0.0_24", None, "ip route show dev INTERFACE | sed"),
@@ -196,6 +196,20 @@ def _running(command):
 def test_a_command_gives_a_setting_its_value_or_takes_it_away(name, value, text):
     assert text in facts.command(name, value)
     assert bool(text) == bool(facts.command(name, value))
+
+
+def test_options_are_those_of_the_cases_mount_alone(tmp_path):
+    """Steps remount /dev/shm and mount debugfs, too, which refuse a disk's options."""
+    (tmp_path / "mount").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "mount").chmod(0o755)
+    asked = facts.command("mounted", "ext4 rw,data=journal")
+    mounts = '. $F/env; mount -o async /dev/x "$F/mnt"; mount -o remount /dev/shm'
+    environment = {**os.environ, "F": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = programs.run("sh", "-c", f"{asked}; {mounts}", environment=environment, check=True)
+    assert done.stdout.splitlines() == [
+        f"-o data=journal -o async /dev/x {tmp_path}/mnt",
+        "-o remount /dev/shm",
+    ]
 
 
 @pytest.mark.parametrize(

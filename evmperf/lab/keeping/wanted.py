@@ -1,6 +1,7 @@
 """The board of a board file: a place at a coordinator, or devices of this machine; and who holds one."""
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -38,7 +39,8 @@ class Wanted(msgspec.Struct, frozen=True):
     @property
     def token(self) -> str:
         """What a holder tells a process that it starts for this board."""
-        return "\n".join(self.locked)
+        # Devices may be named with a password, which is nothing for an environment.
+        return hashlib.sha256("\n".join(self.locked).encode()).hexdigest()[:16]
 
 
 class HoldRecord(msgspec.Struct, frozen=True):
