@@ -37,7 +37,7 @@ TODAY: dict[str, int] = {
     "guide-reader *.py": 2_755,
     "selftests *.py": 42_425,
     "evmperf/publish/influx *.py": 722,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 740,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 742,
     "evmperf/lab/provision *.py": 1_434,
     "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_430,
 }
