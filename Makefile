@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 export INFLUXD ?= 2.10
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 
 # How many processes run the tests: two have the virtual EVMs, and the others wait more than they compute.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
@@ -55,8 +56,9 @@ $(VENV)/.tests: $(VENV)/.base selftests/requirements.txt
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
 	@$(BIN)/evmperf virtual build virtual virtual-ospi virtual-ipsec virtual-media
 
+# Two clones at work build once.
 influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf); INFLUXD=2.7: the older one
-	@dashboards/influxd/build $(INFLUXD)
+	@mkdir -p $(CACHE)/evmperf; flock $(CACHE)/evmperf dashboards/influxd/build $(INFLUXD)
 
 browser: selftests/npm/node_modules/.ready ## install what the tests of report, guide and dashboards need
 
