@@ -19,7 +19,7 @@ from selftests.support import real_tools
 from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
 
 ONCE = {
-    "can:transfer": "the microseconds within a hundredth of a second",
+    "can_loopback:transfer": "the microseconds within a hundredth of a second",
     "control:celsius": "all numbers",
     "control:loop_ms": "the low octets of the nanoseconds",
     "rpmsg:latencies": "the histogram's counts within a microsecond of the mean",
@@ -114,7 +114,7 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
     """Damage each of the recording's texts in this way."""
     counted = Count()
     expected = approximately(recording.expected)
-    name = recording.parser.removeprefix("evmperf.benchmarks.tools.")
+    name = recording.short
     for index, text in enumerate(recording.texts):
         for at, damaged, lost in damages(text, kind, places):
             texts = [*recording.texts[:index], damaged, *recording.texts[index + 1 :]]
@@ -169,7 +169,7 @@ def main(words: Sequence[str] | None = None) -> int:
     by_kind = {kind: Count() for kind in _KINDS}
     by_parser: dict[str, Count] = {}
     for recording in subjects():
-        name = recording.parser.removeprefix("evmperf.benchmarks.tools.")
+        name = recording.short
         if not name.startswith(options.only):
             continue
         for kind, counted in by_kind.items():

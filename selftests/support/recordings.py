@@ -12,6 +12,7 @@ puts a line of the kernel's after so many lines, `kernel text` after so many cha
 import dataclasses
 import importlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,11 @@ class Recording:
     refused: str
     edited: bool
     of: tuple = ()
+
+    @property
+    def short(self):
+        """The parser without its package, as `dd:throughput`."""
+        return re.sub(r"^evmperf\.benchmarks\.\w+\.", "", self.parser)
 
     def parse(self, *texts):
         """Call the parser, on other texts if some are given."""

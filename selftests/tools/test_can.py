@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.benchmarks.tools import can
+from evmperf.benchmarks.tables import can_loopback as can
 from evmperf.model.errors import RefusedOutput
 
 
@@ -19,7 +19,9 @@ def frame(number, size=8, fd=False):
 def counted(tmp_path, lines, size=8):
     log = tmp_path / "log"
     log.write_text("".join(f"{line}\n" for line in lines))
-    done = subprocess.run(["sh", "-c", can.count(str(log), size)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", can.SHELL("count", log=log, digits=2 * size)], capture_output=True, text=True, check=True
+    )
     return f"sent 1000\nuptime 1.00 9.00\n{done.stdout}"
 
 
