@@ -55,7 +55,7 @@ ONCE = {
     "uboot:file_rate": "digits of such a time within a quarter of a second",
     "uboot:disk_rate": "such a time",
     "uboot:seconds": "such a time",
-    "xfrm:carried": "all counters",
+    "ipsec:carried": "all counters",
 }
 """Parsers that read a number of which the tool prints some digits only once, and which."""
 

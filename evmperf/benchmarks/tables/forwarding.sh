@@ -52,3 +52,19 @@ undo "nsenter -n -t $p ip link set $i netns \$\$; ${had}ip link set $i up"; at i
 at ip link add open type veth peer name end && at ip link set open up;
 m=$(at ip link add ring type hsr slave1 $i slave2 open version 1 2>&1) ||
 no "the kernel of the tester cannot do HSR ($m)"; i=ring
+
+#: look
+read u x </proc/uptime; read b </sys/class/net/@interface/statistics/rx_bytes; echo $u $b
+
+#: watch
+rm -rf @state; mkdir @state && cd @state && OUT=.;
+( sleep @settle_s;
+  { @look; @before; sleep @end_s; @look; sleep @within_s; @look; sleep @end_s; @after; @look; } >@text_file;
+  touch done ) >/dev/null 2>&1 &
+
+#: collect
+n=0;
+until [ -e @state/done ]; do
+  [ $n -lt 60 ] || { echo "the watch does not end"; exit 3; }; n=$((n + 1)); sleep 1;
+done;
+cd @state && cp @stat_before "$OUT/@stat_before"; cp @stat_after "$OUT/@stat_after"; @frames

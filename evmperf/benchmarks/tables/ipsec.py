@@ -3,6 +3,7 @@ accelerator; the board's own counters must show that the tunnel carried it.
 """
 
 import functools
+import re
 import struct
 from collections.abc import Sequence
 
@@ -11,7 +12,8 @@ from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import network
 from evmperf.benchmarks.families.network import NetworkServer
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, readings
-from evmperf.benchmarks.tools import netperf, xfrm
+from evmperf.benchmarks.tools import netperf
+from evmperf.benchmarks.tools._checks import refuse, whole
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Reading
@@ -29,6 +31,11 @@ _CIPHERS = {
     "aes256": ("cbc(aes)", 32),
 }
 """The kernel's name and the key's bytes."""
+
+_HEAD = re.compile(r"src (\S+) dst (\S+)")
+_ESP = re.compile(r"\tproto esp spi (0x[0-9a-f]{8})\(\d+\) .*")
+_CURRENT = re.compile(r"\t  (\d+)\(bytes\), (\d+)\(packets\)")
+"""What iproute2 (`ip -s xfrm state`) says of a state."""
 
 
 def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Prepare:
@@ -56,13 +63,15 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     used = "accelerated" if accelerated else "not_accelerated"
     computed_by = _SHELL(used, accelerator=accelerator, cipher=cipher)
     test = netperf.command("TCP_STREAM", theirs, server.port, seconds, cpu="-c", name=_FILE)
-    timed = f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}"
+    # The counters of all states, without their keys.
+    looks = (f'ip -s xfrm state list nokeys > "$OUT/{name}"' for name in (_BEFORE, _AFTER))
+    timed = f" && {test} && ".join(looks)
 
     def parse(outputs: Outputs) -> list[Reading]:
         result = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
         before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
         (sent, packets), (received, _) = (
-            [b - a for a, b in zip(xfrm.carried(before, spi), xfrm.carried(after, spi), strict=True)]
+            [b - a for a, b in zip(carried(before, spi), carried(after, spi), strict=True)]
             for spi in (out, back)
         )
         if sent < result.sent or received <= 0:
@@ -83,6 +92,27 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
         network.put_back(Where.TESTER),
         server.stop(),
     ]
+
+
+def carried(text: str, spi: int) -> tuple[int, int]:
+    """Bytes and packets of the only ESP state with this SPI; raises RefusedOutput."""
+    counts: list[tuple[int, int]] = []
+    ours = current = False
+    lines = text.splitlines()
+    for line in lines:
+        if _HEAD.fullmatch(line):
+            ours = current = False
+        elif match := _ESP.fullmatch(line):
+            ours = int(match.group(1), 16) == spi
+        elif ours and line == "\tlifetime current:":
+            current = True
+        elif current:
+            counters = whole(_CURRENT, line, f"the state's counters are garbled: {line[:80]!r}", text)
+            counts.append((int(counters[1]), int(counters[2])))
+            current = False
+    one = len(counts) == 1 and text.endswith("\n")
+    refuse(not one, f"{len(counts)} ESP states have the SPI {spi:#x} instead of one", text)
+    return counts[0]
 
 
 def _benchmark(name: str, *, accelerated: bool) -> Benchmark:
