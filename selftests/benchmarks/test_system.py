@@ -16,7 +16,8 @@ from evmperf_virtual.recipe import Recipe
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import CleanUp
-from evmperf.benchmarks.tools import cyclictest, openssl, programs
+from evmperf.benchmarks.tables import openssl
+from evmperf.benchmarks.tools import cyclictest, programs
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
@@ -245,12 +246,12 @@ def test_a_processor_without_arms_instructions_has_no_column_for_them(says, mark
     case = replace(case, params=case.params | {"seconds": 1})
     arm, extended, _ = rows.steps(None, case, None)
     text = (DATA / "openssl/aes-128-cbc.txt").read_text()
-    (reading,) = arm.parse({openssl.TEXT_FILE: text, openssl.ABOUT_FILE: says * 2})
+    (reading,) = arm.parse({"openssl.txt": text, "openssl-about.txt": says * 2})
     assert bool(reading.mark) is marked
     assert extended.parse({}) == []
     # The column's command ends at once where the word is among an x86's flags.
     ended = subprocess.run(
-        ["sh", "-c", f"{openssl.INSTRUCTIONS} echo ran"], capture_output=True, text=True, check=False
+        ["sh", "-c", f"{openssl.SHELL('arm_ce')}; echo ran"], capture_output=True, text=True, check=False
     )
     arm_here = re.search(r"^Features.*aes", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     assert bool(ended.stdout) is bool(arm_here)

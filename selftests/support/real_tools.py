@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from evmperf.benchmarks import tables
 from selftests.support import seeds
 from selftests.support.recordings import Recording
 
@@ -313,6 +314,8 @@ def _truth(name: str, text: str) -> object:
     return [*pairs, *zip(rest[::2], rest[1::2], strict=True)]
 
 
+_TABLES: dict[str, str] = {}
+"""Modules of tools of one table, where these are not named like the tool."""
 NOT_USED = {
     "iperf3-2": "looks written by hand",
     "iperf3-3": "looks written by hand",
@@ -327,13 +330,21 @@ def cases() -> list[Recording]:
     return [_case(place, row) for row in _CASES + _third(place)] if place else []
 
 
+def _full(parser: str) -> str:
+    """The name of a parser with its package: of a tool of one table, that of tables."""
+    tool, _, function = parser.partition(":")
+    module = _TABLES.get(tool, tool)
+    is_table = (Path(tables.__file__).parent / f"{module}.py").is_file()
+    return f"evmperf.benchmarks.{'tables' if is_table else 'tools'}.{module}:{function}"
+
+
 def _case(place: Path, row: tuple) -> Recording:
     names, shape, parser, arguments, wanted = row
     texts = tuple(shape((place / f"{name}.txt").read_text()) for name in names.split("+"))
     refused = isinstance(wanted, str)
     return Recording(
         name=f"{names} {parser.partition(':')[2]} {' '.join(map(str, arguments))}".strip(),
-        parser=parser if parser.startswith("evmperf.") else f"evmperf.benchmarks.tools.{parser}",
+        parser=parser if parser.startswith("evmperf.") else _full(parser),
         texts=texts,
         arguments=arguments,
         expected=None if refused else wanted,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.benchmarks.tools import cyclictest, dd, iperf3, openssl, uboot
+from evmperf.benchmarks.tables import openssl
+from evmperf.benchmarks.tools import cyclictest, dd, iperf3, uboot
 from evmperf.model.errors import RefusedOutput
 from selftests.support.recordings import DATA, good_recordings
 

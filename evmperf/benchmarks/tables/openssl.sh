@@ -1,5 +1,13 @@
-#: in_kernel
-# Chooses the engine devcrypto or afalg; ends where neither can.
+#: arm
+# Without the engines that a configuration loads, and without Arm's instructions for AES.
+export OPENSSL_CONF=/dev/null; export OPENSSL_armcap=0
+
+#: arm_ce
+# With them; ends where the processor has none.
+export OPENSSL_CONF=/dev/null; grep -qs '^Features.*aes' /proc/cpuinfo || exit 0
+
+#: accelerator
+# Chooses the kernel's engine, devcrypto or afalg; ends where neither can.
 export OPENSSL_CONF=/dev/null; modprobe -aq cryptodev af_alg algif_skcipher algif_hash;
 for e in devcrypto afalg ''; do
   openssl engine -c $e 2>/dev/null | grep -qiw "@algorithm" && break;
