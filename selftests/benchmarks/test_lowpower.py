@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables import low_power as lowpower
 from evmperf.benchmarks.tables.low_power import RAILS, TOTAL
-from evmperf.benchmarks.tools import meter, suspend
+from evmperf.benchmarks.tools import meter
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
 from selftests.support.boardfiles import fake_board
@@ -54,7 +54,7 @@ def log_text(changes=(), first=10.0, ended=15.0, started=0.2):
 
 def parse(tmp_path, row="vdd_core", benchmark=DEEP, sleep=None, log=None, **power):
     outputs = {
-        suspend.TEXT_FILE: sleep_text() if sleep is None else sleep,
+        lowpower.TEXT_FILE: sleep_text() if sleep is None else sleep,
         meter.JSON_FILE: log_text() if log is None else log,
     }
     return step_of(benchmark, board(tmp_path, **power), row).parse(outputs)
@@ -142,7 +142,7 @@ def test_no_reading_of_an_awake_board_is_let_pass(*, before, after, lead, asleep
     started = before + after
     began, woke = before + lead, before + lead + asleep
     counted = int(fraction + asleep)  # as the RTC, which counts whole seconds, has it
-    slept = suspend.Sleep(lead, counted - 1.0)
+    slept = lowpower.Sleep(lead, counted - 1.0)
     log = meter.Log(started, first, first + window, {}, {}, "")
     try:
         lowpower.check_window(slept, log)
@@ -157,9 +157,9 @@ def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
     window = step.window
     assert "rtcwake -s 20 -m mem" in step.command
     assert window.rails == RAILS
-    assert window.settle_s > suspend.LEAD_S
+    assert window.settle_s > lowpower.LEAD_S
     assert window.settle_s + window.window_s < SLEEP_S
-    assert window.quiet_s > suspend.LEAD_S + SLEEP_S
+    assert window.quiet_s > lowpower.LEAD_S + SLEEP_S
     assert step.timeout_s > step.expect_s >= window.quiet_s
 
 

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.tables import low_power
 from evmperf.benchmarks.tables.low_power import RAILS
-from evmperf.benchmarks.tools import meter, suspend
+from evmperf.benchmarks.tools import meter
 from evmperf.boards.console import record as console
 from evmperf.measure.hostload import slowness
 from selftests.support.instrument import IDENTITY, Instrument, scpi
@@ -78,7 +79,7 @@ def test_one_sleep_gives_every_rail_and_their_sum(
         assert result.conditions["sleep_s"] == SLEEP_S
         assert result.raw == results["vdd_core"].raw
     texts = {Path(name).name: (session.folder / name).read_text() for name in results["Total"].raw}
-    slept = suspend.parse(texts[f"sleep.{suspend.TEXT_FILE}"], SLEEP_S)
+    slept = low_power.slept(texts[f"sleep.{low_power.TEXT_FILE}"], SLEEP_S)
     log = meter.parse(texts[f"sleep.{meter.JSON_FILE}"])
     assert len(log.volts["vdd_core"]) >= 3
     assert log.ended_s < slept.lead_s + slept.asleep_s
@@ -86,7 +87,7 @@ def test_one_sleep_gives_every_rail_and_their_sum(
     assert len(instrument.asked) == 1 + 2 * len(RAILS) * len(log.volts["vdd_core"])
     typed = [r.mono_ns for r in console.read(session.folder / "console.log") if r.kind == ">"]
     pauses = [(b - a) / 1e9 for a, b in itertools.pairwise(typed)]
-    assert max(pauses) > SLEEP_S + suspend.LEAD_S, "something was typed at a sleeping board"
+    assert max(pauses) > SLEEP_S + low_power.LEAD_S, "something was typed at a sleeping board"
 
 
 def test_each_case_has_the_mean_power_and_the_energy_of_its_tool(env_file: Path, tmp_path: Path) -> None:
