@@ -70,7 +70,7 @@ DOORS = {
         families.boot
         families.scratch
         step
-        tables.latencies
+        tables.cyclictest_stress
         tools.control
         tools.gauge
         tools.meter

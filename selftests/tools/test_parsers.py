@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.benchmarks.tables import cyclictest_stress as cyclictest
 from evmperf.benchmarks.tables import openssl
-from evmperf.benchmarks.tools import cyclictest, dd, iperf3, uboot
+from evmperf.benchmarks.tools import dd, iperf3, uboot
 from evmperf.model.errors import RefusedOutput
 from selftests.support.recordings import DATA, good_recordings
 

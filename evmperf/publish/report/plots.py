@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from evmperf.benchmarks import wording
 from evmperf.benchmarks.families.boot import END, SPANS
-from evmperf.benchmarks.tables import latencies
+from evmperf.benchmarks.tables import cyclictest_stress
 from evmperf.model.figures import Key
 from evmperf.model.results import ParamValue, Result
 from evmperf.model.units import Unit, size_bytes
@@ -201,7 +201,7 @@ def _trials(result: Result) -> Iterator[Plot]:
 
 def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
     """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
-    for _, cpus in latencies.histograms(results, folder):
+    for cpus in cyclictest_stress.wake_ups(results, folder):
         steps = [sorted((float(took), float(seen)) for took, seen in counts.items()) for counts in cpus]
         shown = [points[:: len(points) // _MOST_POINTS + 1] for points in steps]
         series = [drawing.Series(f"CPU {number}", points) for number, points in enumerate(shown)]

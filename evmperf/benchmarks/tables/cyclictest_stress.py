@@ -1,16 +1,29 @@
-"""cyclictest of rt-tests 2 (`--json`), under stress-ng's load."""
+"""Wake-ups of the real-time kernel while stress-ng loads its CPUs, by cyclictest of rt-tests 2 (`--json`).
+
+One run serves the three rows. Its histogram stays as raw output and is drawn in the report.
+"""
 
 import json
 import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.declared import declared
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output
 from evmperf.benchmarks.tools._checks import refuse, refusing
+from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.results import Case, Direction, Metric, Reading, Result
 from evmperf.model.shelltext import ShellTexts
+from evmperf.model.units import Unit
 
-JSON_FILE = "cyclictest.json"
-STATISTICS = ("min", "avg", "max")
+_CPUS = 8
+"""As many as the largest EVM has."""
+_STATISTICS = {"min": "Minimum (usec)", "avg": "Average (usec)", "max": "Maximum (usec)"}
+_JSON_FILE = "cyclictest.json"
 
 _ROUNDING = 0.006
 """The average has two decimals, in microseconds."""
@@ -23,17 +36,32 @@ _START_S = 0.2
 _MISSING = 1e-3
 """Part of the requested time that a thread may miss because of rounding."""
 
-_SHELL = ShellTexts(__file__)
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
+_SHELL = ShellTexts(__file__)
 
 
-def under_stress(duration: str) -> str:
-    """Shell text: `duration` (6h, 3s) under stress-ng's load, into `$OUT/cyclictest.json`."""
-    return _SHELL("under_stress", pid=_PID, duration=duration, json_file=JSON_FILE)
+def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
+    duration, statistic = str(case.params["duration"]), str(case.params["statistic"])
+    seconds, shared = int(duration[:-1]) * _SECONDS[duration[-1]], f"cyclictest {duration}"
+    stress = _SHELL("under_stress", pid=_PID, duration=duration, json_file=_JSON_FILE)
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        text = output(outputs, _JSON_FILE)
+        by_cpu = zip(cpus(text), latencies(text, statistic, seconds), strict=True)
+        return [Reading(f"latency_cpu{cpu}", latency) for cpu, latency in by_cpu]
+
+    return [
+        Measure("measure", stress, seconds * 1.1 + 60, seconds + 2, parse=parse, shared=shared),
+        # Of a measurement that was interrupted.
+        CleanUp("clean-up", _SHELL("end", pid=_PID), 30, 0.5),
+    ]
 
 
-END_STRESS = _SHELL("end", pid=_PID)
-"""Shell text that ends the stress-ng of a measurement that was interrupted."""
+def _profile(duration: str) -> Profile:
+    rows = (
+        (label, {"statistic": statistic, "duration": duration}) for statistic, label in _STATISTICS.items()
+    )
+    return Profile(tuple(Case(*row) for row in rows))
 
 
 def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
@@ -104,7 +132,7 @@ def _is_right(thread: dict[str, Any], bins: int) -> bool:
     """Whether a thread's statistics are those of its histogram, of so many bins of 1 us from 0 on."""
     steps = thread["histogram"]
     counts = list(steps.values())
-    numbers = [thread[key] for key in (*STATISTICS, "cycles")]
+    numbers = [thread[key] for key in (*_STATISTICS, "cycles")]
     whole = all(type(count) is int and count > 0 for count in counts)
     if not whole or not all(type(number) in (int, float) for number in numbers):
         return False
@@ -122,3 +150,27 @@ def _is_right(thread: dict[str, Any], bins: int) -> bool:
         and (bins <= high if beyond else widest == high)
         and longest - error <= rest <= beyond * high + error
     )
+
+
+def wake_ups(results: Iterable[Result], folder: Path) -> Iterator[list[dict[int, int]]]:
+    """Counts by latency (microseconds) per CPU of each of the tool's files below a run's folder, each once;
+    missing or damaged files are left out.
+    """
+    raw = (name for result in results if result.samples for name in result.raw)
+    for name in dict.fromkeys(name for name in raw if name.endswith(_JSON_FILE)):
+        try:
+            if (folder / name).resolve().is_relative_to(folder.resolve()):
+                yield histograms((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RefusedOutput):
+            continue
+
+
+BENCHMARK = Benchmark(
+    **declared(__file__)["cyclictest_stress"],
+    metrics=tuple(
+        Metric(f"latency_cpu{cpu}", Unit.MICROSECOND, Direction.LOWER, f"CPU {cpu}", 0.5, 1e6, cpu == 0)
+        for cpu in range(_CPUS)
+    ),
+    profiles={"full": _profile("6h"), "quick": _profile("3s")},
+    steps=_steps,
+)
