@@ -3,8 +3,7 @@
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.tables.media import RATES
-from evmperf.benchmarks.tools.alsa import FRAME_BITS
+from evmperf.benchmarks.tables.audio import FRAME_BITS, RATES
 from evmperf.model.errors import RefusedOutput, UsageError
 from selftests.support.boardfiles import fake_board
 

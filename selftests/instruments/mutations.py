@@ -26,7 +26,7 @@ ONCE = {
     "systemd_analyze:parts": "a last digit within what cutting makes of the sum",
     "systemd_analyze:parts.userspace": "the same",
     "systemd_analyze:units": "all times, within their order",
-    "alsa:throughput": "the times' decimals, and pointers within a period",
+    "audio:throughput": "the times' decimals, and pointers within a period",
     "cyclictest_stress:cpus": "the number of a CPU",
     "cyclictest_stress:histograms": "a count, where some were beyond the histogram",
     "cyclictest_stress:latencies": "the maximum, where some were beyond the histogram",

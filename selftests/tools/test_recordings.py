@@ -4,7 +4,7 @@ that a person read there, or refused with the reason.
 
 import pytest
 
-from evmperf.benchmarks.tools import alsa
+from evmperf.benchmarks.tables import audio
 from evmperf.model.errors import RefusedOutput
 from selftests.support import real_tools, seeds
 from selftests.support.recordings import DATA, OTHERS, all_recordings, approximately
@@ -50,9 +50,9 @@ def test_a_real_account_of_a_stream_with_lost_data_is_refused():
     )
     running = f"state: RUNNING\n{status}"
     with pytest.raises(RefusedOutput, match="3 XRUNs"):
-        alsa.throughput(said, f"{params}\n{running}\n{running}", 48000, 480)
+        audio.throughput(said, f"{params}\n{running}\n{running}", 48000, 480)
     with pytest.raises(RefusedOutput, match="state was None"):
-        alsa.throughput(said, f"{params}\n{status}\n{status}", 48000, 480)
+        audio.throughput(said, f"{params}\n{status}\n{status}", 48000, 480)
 
 
 @seeds.needs("real/tools")

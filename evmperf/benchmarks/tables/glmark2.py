@@ -1,11 +1,23 @@
-"""glmark2: command line and parser of its score."""
+"""glmark2's score on the bare display and under the compositor, which holds it: it is stopped for the first."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.benchmarks.tools._checks import agree, over, refuse, span
+from evmperf.boards.board import Board
+from evmperf.model.places import STEP_FOLDER
+from evmperf.model.results import Case, Reading
+from evmperf.model.shelltext import ShellTexts
 
-TEXT_FILE = "glmark2.txt"
+_SHELL = ShellTexts(__file__)
+_TEXT_FILE = "glmark2.txt"
+_NO_COMPOSITOR = "none"
+"""The board file's word for a board without a compositor."""
+_STOPPED = f"{STEP_FOLDER}/compositor-stopped"
 
 _SCORE = re.compile(r" +glmark2 Score: (\d+) *")
 _RENDERER = re.compile(r" +GL_RENDERER: +(\S.*?) *")
@@ -65,10 +77,32 @@ class Drawing:
         return "; ".join(words)
 
 
-def command(backend: str, scenes: str) -> str:
-    """Shell text that runs glmark2 on `drm` or `wayland`, all scenes or `scenes` (its `-b` options)."""
-    words = " ".join([f"glmark2-es2-{backend}", *scenes.split()])
-    return f'{words} >"$OUT/{TEXT_FILE}"'
+def _has_none(board: Board) -> bool:
+    return board.options.graphics.compositor == _NO_COMPOSITOR
+
+
+def _no_compositor(board: Board, case: Case) -> str:
+    lost = _has_none(board) and case.label == "Glmark2-Wayland"
+    return f"{board.file_name} says that the board has no compositor" if lost else ""
+
+
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
+    backend = case.label.removeprefix("Glmark2-").lower()
+    words, service = [f"glmark2-es2-{backend}", *scenes.split()], board.options.graphics.compositor
+    find = f"{_SHELL('find')}; " if backend == "wayland" else ""
+    command = f'{find}{" ".join(words)} >"$OUT/{_TEXT_FILE}"'
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        on_cpu = board.options.graphics.renderer == "software"
+        drawn = drawing(output(outputs, _TEXT_FILE), scenes, on_cpu)
+        return [Reading("score", drawn.score, variant=drawn.variant)]
+
+    measure = Measure("measure", command, 1800, expect_s, parse=parse)
+    if backend == "wayland" or _has_none(board):
+        return [measure]
+    stop, start = (_SHELL(name, service=service, stopped=_STOPPED) for name in ("stop", "start"))
+    return [Prepare("prepare", stop, 60, 2), measure, CleanUp("clean-up", start, 60, 2)]
 
 
 def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
@@ -126,3 +160,11 @@ def _drawn(lines: list[str], text: str) -> list[tuple[str, int | None]]:
 
 def _matches(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
     return [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
+
+
+BENCHMARK = Benchmark(
+    **declared(__file__)["glmark2"],
+    steps=_steps,
+    board_tools=lambda board: () if _has_none(board) else ("glmark2-es2-wayland",),
+    lacks=_no_compositor,
+)

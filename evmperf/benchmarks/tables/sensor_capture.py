@@ -1,12 +1,19 @@
-"""yavta: captures frames from a video device and prints their rate."""
+"""Frames of a camera's sensor, captured by yavta, which prints their rate."""
 
 import re
+from collections.abc import Sequence
 
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
+from evmperf.benchmarks.step import Measure, Plan, Prepare, Step, reading_of
 from evmperf.benchmarks.tools._checks import agree, over, refuse, span
+from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Case
 
-TEXT_FILE = "yavta.txt"
-
+_TEXT_FILE = "yavta.txt"
+_SLOWEST = 1.0
+"""Frames a second; with fewer, a camera counts as hung."""
 _FORMATS = {"nv12": ("NV12", 12), "rgb4": ("RGB32", 32)}
 """yavta's names and the bits of a pixel, by the FourCC as guides write it."""
 _SET = re.compile(r"Video format: (\w+) \([0-9a-f]{8}\) (\d+)x(\d+) .*")
@@ -22,12 +29,23 @@ _MICROSECONDS = 2.0
 """Tolerance between the printed time and that of the rates, which yavta rounds separately."""
 
 
-def command(device: str, width: int, height: int, code: str, frames: int) -> str:
-    """Shell text that captures so many frames of a format, by its FourCC in small letters."""
-    return (
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    width, height = map(int, str(case.params["resolution"]).split("x"))
+    code, frames = str(case.params["format"]), int(case.params["frames"])
+    camera = board.options.camera
+    set_up = camera.setup
+    for name, value in (("width", width), ("height", height), ("format", code.upper())):
+        set_up = set_up.replace(f"{{{name}}}", str(value))
+
+    parse = reading_of("frame_rate", _TEXT_FILE, frame_rate, width, height, code, frames)
+    capture = (
         f"yavta --capture={frames} --nbufs=4 --size={width}x{height} --format={_FORMATS[code][0]} "
-        f'{device} >"$OUT/{TEXT_FILE}"'
+        f'{camera.device} >"$OUT/{_TEXT_FILE}"'
     )
+    return [
+        *([Prepare("set up", set_up, 30)] if set_up else []),
+        Measure("measure", capture, 30 + frames / _SLOWEST, 1 + frames / 30, parse=parse),
+    ]
 
 
 def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> float:
@@ -58,3 +76,6 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     same = bool(uncounted) or agree(over(float(sum(sizes)), took), span(byte_rate))
     refuse(not same, f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)
     return float(rate)
+
+
+BENCHMARK = Benchmark(**declared(__file__)["sensor_capture"], steps=_steps)
