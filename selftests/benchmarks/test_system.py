@@ -18,7 +18,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import CleanUp
 from evmperf.benchmarks.tables import cyclictest_stress as cyclictest
 from evmperf.benchmarks.tables import openssl
-from evmperf.benchmarks.tools import programs
+from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
@@ -90,7 +90,7 @@ def test_a_stand_in_prints_what_its_parser_reads(name, tmp_path):
     subprocess.run(["gcc", *strict, "-o", program, source, "-lm"], check=True)
     run = subprocess.run([program, "0.5"], capture_output=True, text=True, check=True)
     for figure in figures:
-        assert programs.standin(run.stdout, program.name, figure, unit) > 0
+        assert gauge.figure(run.stdout, program.name, figure, unit) > 0
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith(f"{program.name} 1 (gcc ")
     assert subprocess.run([program, "0"], capture_output=True, check=False).returncode == 2

@@ -49,7 +49,7 @@ ONCE = {
     "netperf:outcome": "the CPU load, and bytes that make no throughput",
     "openssl:cpu_load": "all numbers",
     "lpm_resume_latency:latencies": "a phase, which may be shorter than the time between two messages",
-    "programs:standin": "all numbers",
+    "gauge:figure": "all numbers",
     "low_power:slept.asleep_s": "seconds within what the two clocks are apart",
     "uboot:sf_rate": "the time of a command behind one `time`, as earlier versions have it",
     "uboot:file_rate": "digits of such a time within a quarter of a second",

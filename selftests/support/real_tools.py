@@ -314,7 +314,13 @@ def _truth(name: str, text: str) -> object:
     return [*pairs, *zip(rest[::2], rest[1::2], strict=True)]
 
 
-_TABLES = {"cyclictest": "cyclictest_stress", "suspend": "lpm_resume_latency", "yavta": "sensor_capture"}
+_TABLES = {
+    "coremark_pro": "eembc",
+    "cyclictest": "cyclictest_stress",
+    "mith": "eembc",
+    "suspend": "lpm_resume_latency",
+    "yavta": "sensor_capture",
+}
 """Modules of tools of one table, where these are not named like the tool."""
 NOT_USED = {
     "iperf3-2": "looks written by hand",

@@ -3,10 +3,15 @@
 TI's test definitions pin single-threaded programs to CPU 0 and set the performance governor.
 """
 
-from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
+from collections.abc import Callable
+from typing import Any
+
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, output
 from evmperf.benchmarks.tools import mpstat
+from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Direction, Metric
+from evmperf.model.results import VARIANT, Case, Direction, Metric
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 
@@ -23,6 +28,19 @@ PREPARE = Prepare("governor", _SHELL("prepare", saved=_SAVED, governor=GOVERNOR)
 """The step that sets every CPU's governor, after putting back an interrupted run's."""
 PUT_BACK = CleanUp("governor-back", _SHELL("put_back", saved=_SAVED), 30, 0.2)
 """The step that gives every CPU its governor again, whatever happened."""
+
+
+def governed(
+    measure: Callable[[Board, Case], Measure],
+    variant: Callable[[Board], str] = lambda board: UNPINNED,
+    **more: Any,
+) -> Benchmark:
+    """A table whose rows are one step under the performance governor."""
+    return Benchmark(
+        **more,
+        steps=lambda board, case, _: [PREPARE, measure(board, case), PUT_BACK],
+        conditions=lambda board: {VARIANT: variant(board)},
+    )
 
 
 def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:

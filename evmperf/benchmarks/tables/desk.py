@@ -51,7 +51,7 @@ def _gauge(
             text = output(outputs, gauge.TEXT_FILE)
             names = {column: printed.format(row=row, metric=column.name) for column in columns}
             return [
-                Reading(column.name, gauge.figure(text, figure, str(column.unit)))
+                Reading(column.name, gauge.figure(text, gauge.NAME, figure, str(column.unit)))
                 for column, figure in names.items()
                 if column.required or gauge.has(text, figure)
             ]

@@ -1,4 +1,4 @@
-"""glmark2's score on the bare display and under the compositor, which holds it: it is stopped for the first."""
+"""glmark2 on the bare display, for which the compositor is stopped, and under the compositor."""
 
 import re
 from collections.abc import Sequence

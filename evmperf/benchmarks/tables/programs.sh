@@ -1,18 +1,6 @@
-#: enter
-# Goes to where a suite of EEMBC's is.
-{ cd @folder || {
-  echo "no @suite in @folder: install it, or set options.system.@key or options.absent in the board file";
-  exit 1;
-}; }
-
-#: coremark_pro
-@enter && : >"$OUT/began" && make -s TARGET=linux64 XCMD=-c@contexts certify-all >"$OUT/@file" 2>&1 &&
-# Earlier runs' logs stay there.
-find builds -path "*/cert/*" -name "*.log" -newer "$OUT/began" -exec cat {} + >"$OUT/@log_file"
-
-#: multibench
-# The guides write all names in small letters, EEMBC does not.
-@enter && {
-  e=$(ls builds/*/*/bin/*.exe | grep -i "/@{workload}[.]exe$") ||
-  { echo "no @workload.exe below builds/: build MultiBench"; exit 1; };
-} && "./$e" -v0 >"$OUT/@file" 2>&1
+#: dhrystone
+# Notes cpufreq's clocks under the load of a command every second.
+{ n=0; while [ $n -lt 900 ]; do
+  cat /sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq; sleep 1; n=$((n+1));
+done; } >"$OUT/@clock_file" 2>/dev/null & w=$!;
+@command; r=$?; kill $w; wait $w 2>/dev/null; exit $r

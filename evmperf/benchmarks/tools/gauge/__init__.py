@@ -4,9 +4,10 @@ gauge` compiles it for the machines whose names (`uname -m`) its programs here h
 
 import base64
 import gzip
+import re
 from pathlib import Path
 
-from evmperf.benchmarks.tools import programs
+from evmperf.benchmarks.tools._checks import above_zero, refuse
 from evmperf.model.errors import UsageError
 from evmperf.model.shelltext import ShellTexts
 
@@ -16,6 +17,7 @@ MACHINES = ("aarch64", "armv7l", "riscv64", "x86_64")
 
 _HERE = Path(__file__).parent
 _SHELL = ShellTexts(str(_HERE / "gauge"))
+_FIGURE = re.compile(r"(\w+) (\d+(?:\.\d+)?(?:e\+\d+)?) (\S+)")
 
 
 def machine(kernel: str) -> str:
@@ -37,9 +39,20 @@ def command(machine_name: str, words: str) -> str:
     return _SHELL("run", packed=packed, words=words, text_file=TEXT_FILE)
 
 
-def figure(text: str, name: str, unit: str) -> float:
-    """The figure of that name in that unit; raises RefusedOutput."""
-    return programs.standin(text, NAME, name, unit)
+def figure(text: str, program: str, name: str, unit: str) -> float:
+    """The figure of that name in that unit, of lines `NAME VALUE UNIT` of a program of evmperf's; raises
+    RefusedOutput.
+    """
+    first, *lines, last = text.splitlines() if text.count("\n") > 1 else ("", "")
+    whole = first == f"{program} 1" and last == "end" and text.endswith("\n")
+    refuse(not whole, f"this is not the whole output of {program} 1", text)
+    matches = [_FIGURE.fullmatch(line) for line in lines]
+    values = {match[1]: (match[2], match[3]) for match in matches if match}
+    once = all(matches) and len(values) == len(matches)
+    refuse(not once, f"{program} printed no figure where one belongs, or one twice", text)
+    value, printed_unit = values.get(name, ("", ""))
+    refuse(printed_unit != unit, f"{program} printed no {name} in {unit}", text)
+    return above_zero(value, program, text)
 
 
 def has(text: str, name: str) -> bool:
