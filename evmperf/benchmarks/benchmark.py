@@ -4,7 +4,7 @@ import enum
 import itertools
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 from evmperf.benchmarks.step import Command, Measure, Plan, SearchStep, Step
 from evmperf.boards.board import Board
@@ -56,19 +56,6 @@ class Profile:
             profiles[name] = cls(tuple(cases), repeats[n])
             axes |= {name: tuple(values) for name, values in (quick or {}).items()}
         return profiles
-
-    @classmethod
-    def both(
-        cls,
-        key: str,
-        full: Iterable[ParamValue],
-        quick: Iterable[ParamValue] = (),
-        own: Mapping[str, tuple[Metric, ...]] | None = None,
-        /,
-        **more: Any,
-    ) -> dict[str, Self]:
-        """The same with one parameter, `key`, whose values are the labels; without `quick` in both."""
-        return cls.crossed({key: full}, {key: quick} if quick else {}, own, **more)
 
 
 def unlisted(board: Board, section: str, key: str, name: str) -> str:

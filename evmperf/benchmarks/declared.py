@@ -50,15 +50,14 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
 def _arguments(name: str, declaration: Declaration) -> dict[str, object]:
     same = Benchmark.__dataclass_fields__.keys() & Declaration.__struct_fields__
     arguments = {"name": name, **{word: value for word in same if (value := getattr(declaration, word))}}
-    if declaration.perf:
-        columns = {label: (perf(*column),) for label, column in declaration.perf.items()}
-        # Rows that are all alike have the table's.
-        own = columns if len(set(columns.values())) > 1 else {}
+    columns = {label: (perf(*column),) for label, column in declaration.perf.items()}
+    if columns:
         arguments["metrics"] = next(iter(columns.values()))
-        arguments["profiles"] = Profile.both("benchmark", columns, (), own, **declaration.params)
-    if declaration.rows:
+    # Rows that are all alike have the table's column.
+    own = columns if len(set(columns.values())) > 1 else {}
+    if rows := declaration.rows or ({"benchmark": tuple(columns)} if columns else {}):
         arguments["profiles"] = Profile.crossed(
-            declaration.rows, declaration.quick, repeats=declaration.repeats, **declaration.params
+            rows, declaration.quick, own, repeats=declaration.repeats, **declaration.params
         )
     if declaration.noted:
         arguments["conditions"] = noted(declaration.driver, *declaration.noted)

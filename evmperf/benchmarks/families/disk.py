@@ -72,8 +72,8 @@ def file_system_benchmark(
         driver,
         heading or system.name.upper(),
         "dd from memory, over the same file",
-        profiles=Profile.both(
-            "buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
+        profiles=Profile.crossed(
+            {"buffer_size": buffer_sizes}, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
         ),
         steps=files.by_dd,
         tools=("dd", *system.tools),
@@ -205,7 +205,7 @@ def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> 
         driver,
         "Raw" if kind == "raw" else kind.upper(),
         f"{', '.join(_IN_ORDER)} over one {place}",
-        profiles=Profile.both("block_size", _BLOCK_SIZES, **sizes),
+        profiles=Profile.crossed({"block_size": _BLOCK_SIZES}, **sizes),
         steps=steps,
         tools=("fio", "mpstat"),
         version=2,

@@ -72,7 +72,7 @@ def _gauge(
         title=title,
         section=("Desk", title),
         metrics=columns,
-        profiles=Profile.both(rows[0], rows[1], seconds=(3, 1)),
+        profiles=Profile.crossed(dict([rows]), seconds=(3, 1)),
         steps=steps,
         options=(("desk", "machine"),),
         conditions=lambda board: {VARIANT: f"{gauge.NAME} for {board.options.desk.machine}"},
@@ -110,7 +110,7 @@ _BOOT = Benchmark(
         Metric("userland", Unit.SECOND, _LOWER, "Init to all services", 0.01, 3600, required=False),
         Metric("boot_time", Unit.SECOND, _LOWER, "Boot time", 0.01, 3600, required=False),
     ),
-    profiles=Profile.both("boot", ("running system",)),
+    profiles=Profile.crossed({"boot": ("running system",)}),
     steps=lambda board, case, plan: [Measure("ask", _ASK, 60, 1, parse=_started)],
     conditions=lambda board: {VARIANT: "what kernel and systemd say of the boot that is running"},
 )

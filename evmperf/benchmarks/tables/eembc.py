@@ -1,4 +1,4 @@
-"""EEMBC's two suites: CoreMark-PRO, by the two final tables of `make certify-all` and the log behind them with
+"""EEMBC's two suites: CoreMark-PRO by the two final tables of `make certify-all` and their log, which has
 more digits, and MultiBench by a workload's final output of MITH, their harness, with numbers as `%8g`.
 
 EEMBC's cert_median.pl marks one row for one context (`median single`), and one for the requested number

@@ -126,7 +126,7 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
         f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
         "netserver",
         metrics=(network.THROUGHPUT, percentage("cpu_load", _CPU_LOAD)),
-        profiles=Profile.both("command", [row], seconds=(60, 2)),
+        profiles=Profile.crossed({"command": [row]}, seconds=(60, 2)),
         steps=steps,
         tools=("netperf", "ethtool") if pacing else ("netperf",),
         conditions=lambda board: {VARIANT: f"rx-usecs {rx_usecs(board)}"} if pacing else {},

@@ -144,7 +144,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         title=f"{driver.upper()} {name} Mode Forwarding",
         section=("Ethernet", f"{driver.upper()} Ethernet Driver"),
         metrics=(network.THROUGHPUT, *_LOADS),
-        profiles=Profile.both("mode", rows, seconds=(60, 20)),
+        profiles=Profile.crossed({"mode": rows}, seconds=(60, 20)),
         steps=steps,
         tools=("ip",),
         tester_tools=("ip", "iperf3", "nsenter"),

@@ -213,7 +213,7 @@ BENCHMARK = Benchmark(
     title="LMBench",
     section=("System Benchmarks", "LMBench"),
     metrics=(_MICROSECONDS,),  # of the first row; each has its own
-    profiles=Profile.both("benchmark", _ROWS, (), _METRICS, repetitions=("many", "few")),
+    profiles=Profile.crossed({"benchmark": _ROWS}, {}, _METRICS, repetitions=("many", "few")),
     steps=_steps,
     # One for all: they come in one package.
     tools=("bw_mem",),

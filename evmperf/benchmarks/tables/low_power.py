@@ -73,7 +73,7 @@ def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
         title=f"{title} Power Performance",
         section=("Low Power Performance", "Power Performance"),
         metrics=_METRICS_OF_OFF,
-        profiles=Profile.both("rail", own, (), own, window_s=(30, 2)),
+        profiles=Profile.crossed({"rail": own}, {}, own, window_s=(30, 2)),
         place=Place.SLEEP,
         steps=lambda board, case, _: [_sleep(board, case, board.text("power", command), name, off)],
         options=(("power", "rails"), ("power", command)),

@@ -67,7 +67,7 @@ def _benchmark(speed: str, side: str) -> Benchmark:
         metrics=(
             Metric("throughput", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Throughput", 0.1, 2000.0),
         ),
-        profiles=Profile.both("blocks", [150], [8]),
+        profiles=Profile.crossed({"blocks": [150]}, {"blocks": [8]}),
         steps=steps,
         tools=("dd", "mkfs.vfat"),
         options=(("usb", "gadget_host"),),
