@@ -61,16 +61,12 @@ def ti_programs(names: Iterable[Benchmark]) -> dict[str, list[str]]:
     return tables
 
 
+@functools.cache
 def metrics(name: str, profile: str, case: str) -> tuple[Metric, ...]:
     """The metrics of a row; of a row that is not known the benchmark's, () for an unknown benchmark."""
     entry = benchmarks().get(name)
-    return _rows(name, profile).get(case, entry.metrics) if entry else ()
-
-
-@functools.cache
-def _rows(name: str, profile: str) -> dict[str, tuple[Metric, ...]]:
-    entry = benchmarks()[name]
-    return {case.label: entry.metrics_of(case) for case in entry.cases(profile)}
+    rows = {one.label: one.metrics for one in entry.cases(profile)} if entry else {}
+    return rows.get(case) or (entry.metrics if entry else ())
 
 
 def _modules() -> Iterator[ModuleType]:
