@@ -279,8 +279,6 @@ _MORE: list[tuple] = [
 ]
 """Cases of tools-2: all texts as they are."""
 _CASES += [(f"../tools-2/{name}", _whole, *rest) for name, *rest in _MORE]
-_OTHER = {"BOOTSTAGE": "evmperf.boards.console.tree:bootstages"}
-"""Readers of outputs that are no parser of a tool, by their word in truth.tsv."""
 _CUT = {
     "sda-blame-webc": ("rsyslog.service", 0.064),
     "bootstage-coral17": ("id=64", 0.340684, "main_loop", 0.027636, "start_kernel", 4.101986),
@@ -298,7 +296,7 @@ def _third(place: Path) -> list[tuple]:
         (
             f"../tools-3/{row['name']}",
             _whole,
-            _OTHER.get(row["parser"], row["parser"]),
+            row["parser"],
             ast.literal_eval(row["arguments"]),
             _truth(row["name"], row["truth"]),
         )
@@ -314,6 +312,11 @@ def _truth(name: str, text: str) -> object:
     return [*pairs, *zip(rest[::2], rest[1::2], strict=True)]
 
 
+_OTHER = {
+    "BOOTSTAGE": "evmperf.boards.console.tree:bootstages",
+    "fio:throughput": "evmperf.benchmarks.families.disk:fio_throughput",
+}
+"""Readers of outputs that are no parser of their tool's module, by their word in truth.tsv."""
 _TABLES = {
     "coremark_pro": "eembc",
     "cyclictest": "cyclictest_stress",
@@ -347,10 +350,10 @@ def _full(parser: str) -> str:
 def _case(place: Path, row: tuple) -> Recording:
     names, shape, parser, arguments, wanted = row
     texts = tuple(shape((place / f"{name}.txt").read_text()) for name in names.split("+"))
-    refused = isinstance(wanted, str)
+    refused, parser = isinstance(wanted, str), _OTHER.get(parser) or _full(parser)
     return Recording(
         name=f"{names} {parser.partition(':')[2]} {' '.join(map(str, arguments))}".strip(),
-        parser=parser if parser.startswith("evmperf.") else _full(parser),
+        parser=parser,
         texts=texts,
         arguments=arguments,
         expected=None if refused else wanted,

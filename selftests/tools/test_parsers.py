@@ -17,7 +17,7 @@ from evmperf.benchmarks.tools import dd, iperf3, uboot
 from evmperf.model.errors import RefusedOutput
 from selftests.support.recordings import DATA, good_recordings
 
-FIO = good_recordings("evmperf.benchmarks.tools.fio:throughput")
+FIO = good_recordings("evmperf.benchmarks.families.disk:fio_throughput")
 MPSTAT = good_recordings("evmperf.benchmarks.tools.mpstat:load")
 SF = good_recordings("evmperf.benchmarks.tools.uboot:sf_rate")
 STAT = good_recordings("evmperf.benchmarks.tools.mpstat:stat_load")

@@ -26,10 +26,9 @@ def test_a_recording_gives_its_number_or_is_refused_with_the_reason(recording):
 def test_every_tool_with_a_parser_has_a_recording():
     tools = {r.parser.split(":")[0].rsplit(".", 1)[1] for r in RECORDINGS}
     folder = DATA.parents[1] / "evmperf" / "benchmarks"
-    own = {path.stem for path in folder.glob("tables/*.py") if "import refuse" in path.read_text()}
-    # perf's samples show where time goes, and are no figures; selftests/tools/test_perf.py reads them.
-    # What a desk reads of the last boot is measured by selftests/desk.
-    assert {path.stem for path in folder.glob("tools/[!_]*.py")} | own <= tools | {"perf", "desk"}
+    reading = {path.stem for path in folder.glob("*/*.py") if "tools._checks import" in path.read_text()}
+    # What a desk reads of the last boot, selftests/desk measures.
+    assert reading - {"desk"} <= tools
 
 
 OUTPUTS = sorted(path for path in DATA.glob("*/*.txt") if path.parent.name not in OTHERS)

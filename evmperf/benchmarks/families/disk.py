@@ -1,6 +1,8 @@
 """Tables of disks and cards under Linux: file systems through TI's program or dd, and fio."""
 
+import json
 import math
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +11,13 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, readings
-from evmperf.benchmarks.tools import dd, fio, ltp_ddt, mpstat
+from evmperf.benchmarks.tools import dd, ltp_ddt, mpstat
+from evmperf.benchmarks.tools._checks import refuse, refusing
 from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.model.units import Unit
+from evmperf.model.units import KIBIBYTE, MEGABYTE, Unit
 
 BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
 """Bytes; the rows of the file system tables."""
@@ -33,6 +37,14 @@ _IN_ORDER = ("4m", "1m", "256k", "4k")
 """The order in which TI runs them (ltp-ddt, blk_device_filesystem_perf_test.sh and its lists of tests)."""
 _TI_SOURCE_BYTES = 10 << 20
 """Of the file that TI's program maps and writes over and over."""
+
+_NORMAL = re.compile(r"\s*(?:[^\n]*: \(groupid=\d+, jobs=\d+\): err= *0: |\Z)")
+"""Allowed after the JSON: nothing, or the normal output (`--output-format=json,normal`)."""
+_ENDED = "terminating on signal"
+_SHORTEST = 0.999
+"""Minimum part of the requested time that a timed job must run."""
+_BINARY = 1e-9
+"""Relative rounding error of older versions, which divide in floating point."""
 
 
 def _metrics(kind: str) -> tuple[Metric, ...]:
@@ -222,8 +234,13 @@ def _fio_steps(driver: str, prepare: str, target: str, case: Case) -> list[Step]
         sizes=_words(_IN_ORDER),
         settle_s=settle_s,
         watch=mpstat.command(runtime_s - settle_s, "$b.$rw.mpstat.json"),
-        # fio stays in the foreground, so that Ctrl-C reaches it.
-        fio=fio.command(f"{driver}_TEST", target, size, runtime_s),
+        # LTP-DDT's job. It stays in the foreground, so that Ctrl-C reaches it.
+        fio=(
+            f"fio --name={driver}_TEST {target} --size={size} --rw=$rw --blocksize=$b "
+            f"--ioengine=libaio --iodepth=4 --numjobs=1 --direct=1 --group_reporting "
+            f"--runtime={runtime_s} --time_based --eta=never "
+            f'--output-format=json --output="$OUT/$b.$rw.json"'
+        ),
     )
     jobs = 2 * len(_BLOCK_SIZES)
 
@@ -231,9 +248,50 @@ def _fio_steps(driver: str, prepare: str, target: str, case: Case) -> list[Step]
         def parse(outputs: Outputs) -> list[Reading]:
             document = output(outputs, f"{block_size}.{side}.json")
             watched = output(outputs, f"{block_size}.{side}.mpstat.json")
-            return _readings(side, fio.throughput(document, side, runtime_s), mpstat.load(watched))
+            return _readings(side, fio_throughput(document, side, runtime_s), mpstat.load(watched))
 
         times_s = (600 + jobs * (runtime_s * 2 + 120), 2 + jobs * (runtime_s + 2))
         return Measure(side, text, *times_s, parse=parse, shared=f"fio {target} {size} {runtime_s}")
 
     return [measure("write"), measure("read")]
+
+
+def fio_throughput(text: str, direction: str, seconds: int | None = None) -> float:
+    """Mean throughput of one job of fio 3 in MB/s (10^6 bytes); `direction` is `read` or `write`, `seconds`
+    how long a timed job must have run. Raises RefusedOutput for anything but a finished job without errors
+    that moved data, and unless fio's rates in bytes and KiB, bytes and milliseconds agree.
+    """
+    job = _job(text)
+    refuse(job.get("error") != 0, f"fio reports error {job.get('error')}", text)
+    other = "read" if direction == "write" else "write"
+    with refusing(f"fio's output has no {direction} side", text):
+        side, idle = job[direction], job[other]
+        moved, rate, moved_other = side["io_bytes"], side["bw_bytes"], idle["io_bytes"]
+        again = side["io_kbytes"], side["bw"], side["runtime"]
+    integers = all(type(number) is int for number in (moved, rate, moved_other, *again))
+    refuse(not integers, "fio's byte counts are not whole numbers", text)
+    refuse(moved_other, f"fio was asked to {direction} but did {other}", text)
+    refuse(moved <= 0 or rate <= 0, f"fio's {direction} job moved no data", text)
+    moved_kib, rate_kib, runtime_ms = again
+    same = (moved // KIBIBYTE, rate // KIBIBYTE) == (moved_kib, rate_kib)
+    refuse(not same, "fio's bytes and KiB contradict each other", text)
+    early = seconds is not None and runtime_ms < 1000 * seconds * _SHORTEST
+    refuse(early, f"fio ended after {runtime_ms} ms instead of {seconds} s", text)
+    off = abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY)
+    refuse(off, f"fio's rate does not match {moved} bytes in {runtime_ms} ms", text)
+    return float(rate) / MEGABYTE
+
+
+def _job(text: str) -> dict[str, Any]:
+    refuse(_ENDED in text, "fio was ended by a signal", text)
+    # fio may print notes before the object.
+    start = text.find("{")
+    refuse(start < 0, "fio's output holds no JSON", text)
+    try:
+        document, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError as error:
+        raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
+    refuse(not _NORMAL.match(text, end), "fio's output continues after its JSON", text)
+    with refusing("fio's output does not hold exactly one job", text):
+        (job,) = document["jobs"]
+        return dict(job.items())
