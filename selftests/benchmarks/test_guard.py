@@ -4,10 +4,11 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from evmperf.benchmarks.families.scratch import clean_up, guard, on_block_device
+from evmperf.benchmarks.families.scratch import clean_up, file_system, guard
 from selftests.support import programs
 from selftests.support.deskboard import this_machine
 from selftests.support.placelab import until
@@ -213,12 +214,14 @@ def test_swap_space_in_use_is_refused(loop):
 
 
 def test_what_a_killed_session_of_ours_left_is_unmounted_and_the_end_leaves_no_file_system(loop):
+    board = SimpleNamespace(text=lambda *_: loop, sections={"": {"whole_disk": True}})
+    fresh = file_system("ext2", board, "").fresh
     with this_machine():
-        must("sh", "-c", on_block_device("ext2", "").fresh(loop, whole_disk=True))
+        must("sh", "-c", fresh)
         assert loop in mounted()
         assert run_guard(loop).returncode == 0
         assert loop not in mounted()
-        must("sh", "-c", on_block_device("ext2", "").fresh(loop, whole_disk=True))
+        must("sh", "-c", fresh)
         assert must("blkid", "-p", "-o", "value", "-s", "TYPE", loop) == "ext2"
         must("sh", "-c", clean_up().command)
     assert loop not in mounted()

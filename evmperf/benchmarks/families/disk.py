@@ -63,7 +63,7 @@ def _readings(side: str, rate: float, load: float) -> list[Reading]:
 
 
 def file_system_benchmark(
-    kind: str | scratch.FileSystem,
+    kind: str,
     *,
     driver: str,
     heading: str = "",
@@ -78,22 +78,21 @@ def file_system_benchmark(
     On boards without TI's filesystem_tests, dd stands in for it, with the same bytes, buffers, fsync inside
     the timed part, and cold cache. As there, only the first of the writes makes the file.
     """
-    system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
-    files = _Files(system, driver, tuple(buffer_sizes))
+    files = _Files(kind, driver, tuple(buffer_sizes))
     own = _table(
         driver,
-        heading or system.name.upper(),
+        heading or kind.upper(),
         "dd from memory, over the same file",
         profiles=Profile.crossed(
             {"buffer_size": buffer_sizes}, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
         ),
         steps=files.by_dd,
-        tools=("dd", *system.tools),
+        tools=("dd", *scratch.tools(kind)),
         version=2,
         **guide,
     )
 
-    tools = (ltp_ddt.FILES, *system.tools)
+    tools = (ltp_ddt.FILES, *scratch.tools(kind))
     return replace(
         own, ti=replace(own, steps=files.by_tis_program, tools=tools, conditions=noted(driver, "scratch"))
     )
@@ -103,13 +102,13 @@ def file_system_benchmark(
 class _Files:
     """The steps of a file system's table."""
 
-    system: scratch.FileSystem
+    kind: str
     driver: str
     buffer_sizes: tuple[int, ...]
 
     def by_dd(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         """Writes and one read with dd, each row with a file system of its own."""
-        partition, whole = board.text(self.driver, "scratch"), scratch.is_whole_disk(board, self.driver)
+        system = scratch.file_system(self.kind, board, self.driver)
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
 
@@ -127,29 +126,25 @@ class _Files:
         source = f"head -c {size} /dev/urandom >{SOURCE}"
         if size > _LARGE:
             source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
-        mount = f"umount {scratch.MOUNT_POINT} && {self.system.mount(partition)}"
+        mount = f"umount {scratch.MOUNT_POINT} && {system.mount}"
         cold = f"{mount} && echo 3 >/proc/sys/vm/drop_caches && "
-        release = f" && {self.system.release(partition)}" if self.system.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
             # Making a file system on a slow, large partition takes minutes.
-            Prepare(
-                "prepare", f"{source} && {{ {self.system.fresh(partition, whole_disk=whole)}; }}", 600, 2
-            ),
+            Prepare("prepare", f"{source} && {{ {system.fresh}; }}", 600, 2),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
-            scratch.clean_up(f" && rm -f {SOURCE}{release}"),
+            scratch.clean_up(f" && rm -f {SOURCE}{system.release}"),
         ]
 
     def by_tis_program(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         """TI's program in TI's order: one execution for all rows, on a file system that is made once."""
-        partition, size = board.text(self.driver, "scratch"), int(case.params["file_bytes"])
-        whole = scratch.is_whole_disk(board, self.driver)
+        system, size = scratch.file_system(self.kind, board, self.driver), int(case.params["file_bytes"])
         source_bytes, buffer = math.gcd(size, _TI_SOURCE_BYTES), int(case.params["buffer_size"])
         text = _SHELL(
             "files",
-            prepare=f"{{ {self.system.fresh(partition, whole_disk=whole)}; }}",
-            mount=self.system.mount(partition),
+            prepare=f"{{ {system.fresh}; }}",
+            mount=system.mount,
             mount_point=scratch.MOUNT_POINT,
             sizes=_words(self.buffer_sizes),
             repeats=_words(range(plan.repeats)),
@@ -164,7 +159,7 @@ class _Files:
         transfers = len(self.buffer_sizes) * (plan.repeats + 1)
         # The program sleeps 3 s.
         times_s = (600 + transfers * (60 + size / 100_000), transfers * (3 + size / 50e6))
-        shared = f"{ltp_ddt.FILES} {self.system.name} {size}"
+        shared = f"{ltp_ddt.FILES} {self.kind} {size}"
 
         def measure(side: str, repetition: int = 0) -> Measure:
             name = f"write{repetition}" if side == "write" else side
@@ -177,8 +172,7 @@ class _Files:
             return Measure(name, text, *times_s, parse=parse, repetition=repetition, shared=shared)
 
         writes = [measure("write", number) for number in range(plan.repeats)]
-        release = f" && {self.system.release(partition)}" if self.system.release else ""
-        return [*writes, measure("read"), scratch.clean_up(f" && rm -f {SOURCE}{release}")]
+        return [*writes, measure("read"), scratch.clean_up(f" && rm -f {SOURCE}{system.release}")]
 
 
 def _words(values: Iterable[object]) -> str:
@@ -204,11 +198,11 @@ def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> 
     place = "partition" if kind == "raw" else "file"
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-        partition, whole = board.text(driver, "scratch"), scratch.is_whole_disk(board, driver)
         if kind == "raw":
-            guard = scratch.guard(partition, driver, whole_disk=whole)
+            partition = board.text(driver, "scratch")
+            guard = scratch.guard(partition, driver, whole_disk=scratch.is_whole_disk(board, driver))
             return _fio_steps(driver, guard, f"--filename={shlex.quote(partition)}", case)
-        fresh = scratch.on_block_device(kind, driver).fresh(partition, whole_disk=whole)
+        fresh = scratch.file_system(kind, board, driver).fresh
         on_files = _fio_steps(driver, fresh, f"--directory={scratch.MOUNT_POINT}", case)
         return [*on_files, scratch.clean_up()]
 

@@ -3,8 +3,7 @@
 """
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from evmperf.benchmarks.step import CleanUp
 from evmperf.boards.board import Board
@@ -16,6 +15,7 @@ _UBI = 31
 """Number of our UBI device: the highest possible, which nobody else uses."""
 
 MOUNT_POINT = f"{STEP_FOLDER}/mnt"
+UBIFS = "ubifs"
 
 _MAKE = {"ext4": "mkfs.ext4 -F -q", "ext3": "mkfs.ext3 -F -q", "ext2": "mkfs.ext2 -F -q", "vfat": "mkfs.vfat"}
 
@@ -55,35 +55,34 @@ def guard(partition: str, driver: str, *, whole_disk: bool = False) -> str:
     return fits(partition, driver, whole_disk=whole_disk, text="guard")
 
 
-@dataclass(frozen=True)
-class FileSystem:
-    """A file system made anew: `make` guards and formats what the board file calls scratch (a whole disk, if
-    its second argument is true), `mount` mounts it at MOUNT_POINT, `release` undoes the rest; `make` needs
-    `tools`.
+class FileSystem(NamedTuple):
+    """Shell texts of a file system on what the board file calls scratch: `fresh` guards it, makes the file
+    system anew and mounts it at MOUNT_POINT, `mount` mounts it again, `release` goes behind a clean-up.
     """
 
-    name: str
-    tools: tuple[str, ...]
-    make: Callable[[str, bool], str]
-    mount: Callable[[str], str]
-    release: Callable[[str], str] | None = None
-
-    def fresh(self, scratch: str, *, whole_disk: bool = False) -> str:
-        """Shell text that makes a new file system and mounts it."""
-        return f"{self.make(scratch, whole_disk)} && mkdir -p {MOUNT_POINT} && {self.mount(scratch)}"
+    fresh: str
+    mount: str
+    release: str
 
 
-def on_block_device(name: str, driver: str) -> FileSystem:
-    """A file system on a partition of the driver's disk or card."""
-    options = _MOUNT_OPTIONS.get(name, "async")
-    return FileSystem(
-        name=name,
-        tools=(_MAKE[name].split()[0],),
-        make=lambda partition, whole_disk: (
-            f"{guard(partition, driver, whole_disk=whole_disk)}; {_MAKE[name]} {shlex.quote(partition)}"
-        ),
-        mount=lambda partition: f"mount -t {name} -o {options} {shlex.quote(partition)} {MOUNT_POINT}",
-    )
+def tools(kind: str) -> tuple[str, ...]:
+    """The programs that make a file system."""
+    return ("ubiformat", "ubiattach", "ubimkvol") if kind == UBIFS else (_MAKE[kind].split()[0],)
+
+
+def file_system(kind: str, board: Board, driver: str) -> FileSystem:
+    """A file system on a partition of the driver's disk or card, or UBIFS on that of its flash."""
+    scratch = board.text(driver, "scratch")
+    if kind == UBIFS:
+        where, device = f"{driver}.scratch", f"ubi{_UBI}:evmperf"
+        # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
+        make = on_flash("ubifs", scratch, 16 << 20, where)
+        release = f" && {on_flash('release', scratch, 0, where)}"
+    else:
+        device, release = shlex.quote(scratch), ""
+        make = f"{guard(scratch, driver, whole_disk=is_whole_disk(board, driver))}; {_MAKE[kind]} {device}"
+    mount = f"mount -t {kind} -o {_MOUNT_OPTIONS.get(kind, 'async')} {device} {MOUNT_POINT}"
+    return FileSystem(f"{make} && mkdir -p {MOUNT_POINT} && {mount}", mount, release)
 
 
 def clean_up(more: str = "") -> CleanUp:
@@ -98,16 +97,3 @@ def on_flash(text: str, name: str, size: int, where: str) -> str:
     """
     quoted = {"quoted": shlex.quote(name), "listed": shlex.quote(f' "{name}"')}
     return _SHELL(text, name=name, **quoted, size=size, where=where, ubi=_UBI, mount_point=MOUNT_POINT)
-
-
-def ubifs(driver: str) -> FileSystem:
-    """UBIFS on the scratch partition of a driver's flash."""
-    where = f"{driver}.scratch"
-    return FileSystem(
-        name="ubifs",
-        tools=("ubiformat", "ubiattach", "ubimkvol"),
-        # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
-        make=lambda scratch, _: on_flash("ubifs", scratch, 16 << 20, where),
-        mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
-        release=lambda scratch: on_flash("release", scratch, 0, where),
-    )

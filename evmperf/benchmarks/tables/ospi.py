@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark
-from evmperf.benchmarks.families.scratch import on_flash, ubifs
+from evmperf.benchmarks.families.scratch import UBIFS, on_flash
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prepare, Step, reading_of
 from evmperf.benchmarks.tools import dd, uboot
 from evmperf.boards.board import Board
@@ -102,7 +102,7 @@ def _uboot(name: str, size_of: Callable[[Case], int], unit: int) -> Benchmark:
 def _ubifs(driver: str, title: str, section: tuple[str, ...], size: int = 2 << 20) -> Benchmark:
     """UBIFS with a file of `size` bytes, in buffers that are no larger."""
     return file_system_benchmark(
-        ubifs(driver),
+        UBIFS,
         driver=driver,
         full_bytes=size,
         quick_bytes=1 << 20,
