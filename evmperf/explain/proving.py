@@ -53,10 +53,6 @@ class _Spent(Exception):
     """The time is spent."""
 
 
-class _Unlike(Exception):
-    """The board had another setting than it was given."""
-
-
 @dataclass
 class Proving:
     """The trials of one figure of a case: `measure` measures a round, `tell` hears what each trial says."""
@@ -140,8 +136,6 @@ class Proving:
         while wanted := [one for one in back if one.subject not in self._refused]:
             try:
                 trial = self._measured(wanted)
-            except _Unlike:
-                continue
             except LabError as error:
                 failed = [
                     one.subject for one in self._settings if any(self._on(w) in str(error) for w in one.back)
@@ -150,11 +144,13 @@ class Proving:
                     raise
                 self._refused |= dict.fromkeys(failed, str(error)[:200])
                 continue
-            self.tell(trial.sentence)
-            return trial
+            if trial:
+                self.tell(trial.sentence)
+                return trial
         return None
 
-    def _measured(self, back: Sequence[Finding]) -> "_Trial":
+    def _measured(self, back: Sequence[Finding]) -> "_Trial | None":
+        """Measure blocks until they tell; None where the board had another setting than it was given."""
         subjects = {one.subject for one in back}
         settings = [one for one in self._settings if one.subject not in self._refused]
         sides = {
@@ -183,7 +179,7 @@ class Proving:
             measure_block(experiment, self.measure, lambda now: now.save(here))
             self._refused |= self._unlike(experiment, settings, subjects)
             if self._refused.keys() & {one.subject for one in settings}:
-                raise _Unlike
+                return None
             pairs = [(a.value, b.value) for a, b in experiment.pairs() if a.value and b.value]
             trial = _Trial(names, answer, tuple((a, b) for a, b in pairs if a and b))
             if trial.decided:
