@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
+from evmperf.boards import yamlfile
 
 FOLDER = "facts"
 """Below a run's folder."""
@@ -18,14 +18,8 @@ KNOWN = ".documents"
 """Beside the runs: large documents by their hash."""
 
 
-class _Documents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What documents.yaml has."""
-
-    small: dict[str, str]
-    large: dict[str, str]
-
-
-_ALL = msgspec.yaml.decode(Path(__file__).with_name("documents.yaml").read_bytes(), type=_Documents)
+_SMALL, _LARGE = (yamlfile.own("measure/documents.yaml")[size] for size in ("small", "large"))
+"""Shell text by document."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
@@ -36,19 +30,19 @@ def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
 
     Raises what `perform` raises, and OSError.
     """
-    small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _ALL.small.items()]
-    hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _ALL.large.items()]
+    small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _SMALL.items()]
+    hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _LARGE.items()]
     files = perform("\n".join([*small, *hashes, "true"]))
     place, shared = folder / FOLDER, folder.parent / KNOWN
     place.mkdir(exist_ok=True)
-    for name in _ALL.small:
+    for name in _SMALL:
         if text := files.get(name, "").strip():
             (place / name).write_text(text + "\n", encoding="utf-8")
-    matches = {name: _DIGEST.match(files.get(name, "")) for name in _ALL.large}
+    matches = {name: _DIGEST.match(files.get(name, "")) for name in _LARGE}
     digests = {name: match[0] for name, match in matches.items() if match and match[0] != _EMPTY}
     missing = {name: digest for name, digest in digests.items() if not (shared / digest).exists()}
     if missing:
-        commands = (f'{{ {_ALL.large[name]}; }} >"$OUT/{name}"' for name in missing)
+        commands = (f'{{ {_LARGE[name]}; }} >"$OUT/{name}"' for name in missing)
         contents = perform("\n".join([*commands, "true"]))
         shared.mkdir(exist_ok=True)
         for name, digest in missing.items():

@@ -5,13 +5,12 @@ GitLab's variables: https://docs.gitlab.com/ci/variables/predefined_variables/
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-import msgspec
 
 from evmperf import __version__
 from evmperf.benchmarks.tools import control
+from evmperf.boards import yamlfile
 from evmperf.model.facts import Facts
 
 _CARD = ("device", "type", "name", "cid", "sectors_512")
@@ -19,29 +18,21 @@ LABEL = "facts"
 """Name of the step that gathers the facts."""
 
 
-class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What provenance.yaml has: shell text, and words by program."""
-
-    facts: str
-    version: str
-    arguments: dict[str, str | None]
-    distributions: frozenset[str]
-
-
-_ASKED = msgspec.yaml.decode(Path(__file__).with_name("provenance.yaml").read_bytes(), type=_Asked)
-DISTRIBUTIONS = _ASKED.distributions
+_ASKED = yamlfile.own("measure/provenance.yaml")
+"""Shell text, and words by program."""
+DISTRIBUTIONS: Sequence[str] = _ASKED["distributions"]
 
 
 def script(tools: Iterable[str]) -> str:
     """The step that gathers all facts, the versions of `tools` among them."""
-    return f"{_ASKED.facts}\n{tool_script(tools)}"
+    return f"{_ASKED['facts']}\n{tool_script(tools)}"
 
 
 def tool_script(tools: Iterable[str]) -> str:
     """The step that gathers the versions of the installed `tools`."""
-    arguments = {tool: _ASKED.arguments.get(tool, "--version") or "" for tool in sorted(set(tools))}
+    arguments = {tool: _ASKED["arguments"].get(tool, "--version") or "" for tool in sorted(set(tools))}
     probes = [f"version {tool} {argument}".rstrip() for tool, argument in arguments.items()]
-    return "\n".join([_ASKED.version, *probes, "true"])
+    return "\n".join([_ASKED["version"], *probes, "true"])
 
 
 def tools(files: Mapping[str, str]) -> dict[str, str]:

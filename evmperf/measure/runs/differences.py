@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
-import msgspec
-
+from evmperf.boards import yamlfile
 from evmperf.measure.documents import FOLDER
 from evmperf.measure.runs import spool
 from evmperf.model.run import Run
@@ -20,16 +20,8 @@ _HOT_MILLIDEGREES = 5000
 """Temperatures nearer to each other than this explain nothing."""
 
 
-class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What differences.yaml has: words by area, and words in a row."""
-
-    areas: dict[str, str]
-    separately: str
-    costly: str
-    follows: str
-
-
-_RULES = msgspec.yaml.decode(Path(__file__).with_name("differences.yaml").read_bytes(), type=_Rules)
+_RULES = SimpleNamespace(**yamlfile.own("measure/runs/differences.yaml"))
+"""Words by area, and words in a row."""
 _ORDER = {area: number for number, area in enumerate(_RULES.areas)}
 _AREA = {fact: area for area, facts in _RULES.areas.items() for fact in facts.split()}
 _SEPARATELY = _RULES.separately.split()

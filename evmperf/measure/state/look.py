@@ -9,11 +9,10 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import msgspec
+from types import SimpleNamespace
 
 from evmperf.benchmarks.families.scratch import MOUNT_POINT
+from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.measure.state.finding import cpus
@@ -40,32 +39,8 @@ _MOST_BESIDE = 5
 _NET = (*CABLED, "pcie")
 
 
-class _Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What look.yaml has: files by name, shell text, and patterns of names and lines."""
-
-    always: str
-    kernel: str
-    logged: dict[str, str]
-    also: dict[str, str]
-    above: dict[str, str]
-    queue: str
-    limits: str
-    link: str
-    pci: str
-    cable: str
-    wire: str
-    network: str
-    names: dict[str, str]
-    forms: dict[str, list[str]]
-    lists: list[str]
-    counters: list[str]
-    mount: str
-    walk: str
-    clocks: str
-    awk: str
-
-
-_READ = msgspec.yaml.decode(Path(__file__).with_name("look.yaml").read_bytes(), type=_Reading)
+_READ = SimpleNamespace(**yamlfile.own("measure/state/look.yaml"))
+"""Files by name, shell text, and patterns of names and lines."""
 
 
 def script(board: Board, driver: str) -> str:
