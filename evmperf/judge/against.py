@@ -15,7 +15,7 @@ from evmperf.judge.published import releases as gather
 from evmperf.judge.published import source as record
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
-from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run
+from evmperf.measure.runs.spool import VERDICTS, append_records, read_records, read_results, read_run
 from evmperf.model import plugins
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
@@ -267,7 +267,7 @@ def keep(folder: Path, judgement: Judgement) -> int:
         if row != kept.get(verdict.key):
             new.append(row)
     if new:
-        append_verdicts(folder, new)
+        append_records(folder, new, VERDICTS)
     return len(new)
 
 

@@ -10,7 +10,7 @@ import bisect
 import math
 import statistics
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,10 +79,9 @@ class _Line(msgspec.Struct, gc=False):
     alarm: MetricAlarm | None = None
 
 
-def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[EarlierNight]:
-    """Runs as nights, one after the other, so that no more than one is held.
-
-    `left_out` is told of each run with damaged results, of which nothing is judged by.
+def nights(runs: Iterable[StoredRun]) -> Iterator[EarlierNight]:
+    """Runs as nights, one after the other, so that no more than one is held. Nothing is judged by a run with
+    damaged results.
     """
     decoder = msgspec.json.Decoder(_Line)
     shared: _Shared = {}
@@ -95,12 +94,12 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             measured = decoder.decode_lines(_whole_lines(entry.folder / RECORDS))
             # Versions before 0.3 kept verdicts among the results.
             told = [line for line in measured if line.record == "verdict"]
-            told += _verdicts(entry.folder / VERDICTS, decoder, left_out)
+            told += _verdicts(entry.folder / VERDICTS, decoder)
             alarms = {Key(line.benchmark, line.case, line.metric): line.alarm for line in told if line.alarm}
             taken = _of_brief(entry.run, _taken(measured), shared)
             night = EarlierNight(entry.run, taken, alarms, bool(told))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            left_out(f"{entry.folder}: its results are damaged ({error})")
+            leave_out(f"{entry.folder}: its results are damaged ({error})")
         else:
             yield night
 
@@ -109,15 +108,13 @@ def _whole_lines(file: Path) -> bytes:
     return file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
 
 
-def _verdicts(
-    file: Path, decoder: msgspec.json.Decoder[_Line], left_out: Callable[[str], None]
-) -> Iterator[_Line]:
+def _verdicts(file: Path, decoder: msgspec.json.Decoder[_Line]) -> Iterator[_Line]:
     """The verdicts of a run: a bad one is left out alone."""
     for number, line in enumerate(_whole_lines(file).splitlines(), 1):
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            left_out(f"{file}, line {number}: the verdict is damaged ({error}): run evmperf check again")
+            leave_out(f"{file}, line {number}: the verdict is damaged ({error}): run evmperf check again")
 
 
 def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:

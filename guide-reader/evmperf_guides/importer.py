@@ -330,7 +330,7 @@ def _store(into: Path, run: Run, records: list[SpoolRecord]) -> Path:
         )
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)
-        spool.append_all(records)
+        spool.append(*records)
         if target.exists():
             shutil.rmtree(target)
         spool.folder.rename(target)

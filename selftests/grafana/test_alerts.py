@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from evmperf.measure.runs.spool import append_verdicts
+from evmperf.measure.runs.spool import VERDICTS, append_records
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.records import VerdictRecord
 from evmperf.publish.grafana.write import ALERTS, DASHBOARDS, files
@@ -80,7 +80,7 @@ def night(folder, config, number, age_h, alarm=None, *, board="evm", os="Linux",
         alarm=alarm,
         **more,
     )
-    append_verdicts(written, [verdict])
+    append_records(written, [verdict], VERDICTS)
     with Store(config) as store:
         assert not [pushed for pushed in push(store, [written]) if pushed.problem or pushed.refused]
     return written
@@ -118,7 +118,9 @@ def test_what_became_better_or_was_judged_again_fires_no_more(influxd, tmp_path)
     assert fires("evmperf-worse", config) == {FIGURE: False}
     folder = night(tmp_path, config, 2, 3, OPEN)
     assert fires("evmperf-worse", config) == {FIGURE: True}
-    append_verdicts(folder, [VerdictRecord("emmc_ext4", "case 0", "write_throughput", "emmc", "same")])
+    append_records(
+        folder, [VerdictRecord("emmc_ext4", "case 0", "write_throughput", "emmc", "same")], VERDICTS
+    )
     with Store(config) as store:
         list(push(store, [folder]))
     assert fires("evmperf-worse", config) == {FIGURE: False}

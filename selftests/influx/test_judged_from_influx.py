@@ -124,7 +124,7 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
     for number, found in enumerate(MANY_RUNS, 1):
         run = Run(f"run-{number}", "evm", "full", os="Linux", started_ns=number * 1000 - 999)
         spool = Spool(tmp_path, run)
-        spool.append_all(found)
+        spool.append(*found)
         list(push(store, [spool.folder]))
     there, here = InfluxRuns(store).runs("evm"), SpoolFolder(tmp_path).runs("evm")
     expected = [(night.run.id, dict(night.figures)) for night in nights_of(here)]

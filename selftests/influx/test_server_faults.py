@@ -142,7 +142,7 @@ def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path
     run = spools.a_run()
     live = Spool(tmp_path, run)
     live.hold()
-    live.append_all([spools.a_result(run, number) for number in range(5)])
+    live.append(*(spools.a_result(run, number) for number in range(5)))
     assert not push(bucket, live.folder)
     assert points(bucket, "cases") == 0
     live.release()

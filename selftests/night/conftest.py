@@ -58,7 +58,7 @@ class Night:
 
     def runs(self, *, ended: bool = False) -> list[Run]:
         """The night's runs, oldest first."""
-        runs = [entry.run for entry in SpoolFolder(self.results).runs(left_out=print)]
+        runs = [entry.run for entry in SpoolFolder(self.results).runs()]
         return [run for run in runs if run.ending or not ended]
 
 

@@ -21,7 +21,7 @@ from evmperf.commands.night.conductor import Progress
 from evmperf.commands.night.plan import Job
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.measure.runs.spool import append_verdicts
+from evmperf.measure.runs.spool import VERDICTS, append_records
 from evmperf.model import outlets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.change import Change, Comparison, Quantity
@@ -145,7 +145,7 @@ def results(tmp_path):
         (made / "console.log").write_bytes(HOSTILE.encode("utf-8", "replace") * 20)
         (made / page.CHANGED).write_text(HOSTILE)
         record = VerdictRecord(HOSTILE, HOSTILE, HOSTILE, "emmc", Outcome.WORSE, HOSTILE, HOSTILE)
-        append_verdicts(made, [record])
+        append_records(made, [record], VERDICTS)
     return folder
 
 

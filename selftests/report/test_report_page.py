@@ -16,7 +16,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards.console.record import HEADER, ConsoleRecord
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main
-from evmperf.measure.runs.spool import Spool, append_verdicts
+from evmperf.measure.runs.spool import VERDICTS, Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
@@ -235,7 +235,7 @@ def test_a_run_that_goes_on_has_a_report_too(tmp_path):
 def test_a_huge_run_is_cut_and_says_so(tmp_path):
     run = spools.a_run()
     spool = Spool(tmp_path, run)
-    spool.append_all(spools.a_result(run, n) for n in range(6000))
+    spool.append(*(spools.a_result(run, n) for n in range(6000)))
     text = page.write(spool.folder).read_text()
     assert "5700 more cases are in results.jsonl" in text
     assert len(text) < 2_000_000
@@ -261,7 +261,7 @@ def verdict(case="102400", word="worse", **more):
 )
 def test_one_sentence_on_top_says_what_is_known(tmp_path, verdicts, state, said):
     folder = spools.write(tmp_path, spools.a_run(exit_status=0), [spools.a_result(spools.a_run())])
-    append_verdicts(folder, verdicts)
+    append_records(folder, verdicts, VERDICTS)
     text = page.render(folder)
     assert f'class="verdict {state}"' in text
     assert said in text
@@ -271,13 +271,14 @@ def test_a_figure_has_its_change_its_range_and_the_reason_for_no_verdict(opened,
     run = spools.a_run(facts={"virtual": True, "tuned": False})
     figures = [spools.a_result(run, n, case=case) for n, case in enumerate(("102400", "262144", "524288"))]
     folder = spools.write(tmp_path, run, figures)
-    append_verdicts(
+    append_records(
         folder,
         [
             verdict(word="same", change=0.01, was=50.0, tolerance=2.0),
             verdict("262144", change=-0.1, was=50.0, tolerance=9.0),
             verdict("524288", "not comparable", why="kernel differs"),
         ],
+        VERDICTS,
     )
     sheet = opened(folder)
     told = sheet.locator(".sizes tbody tr").all_inner_texts()
@@ -304,7 +305,7 @@ def test_the_level_before_is_in_the_plots(tmp_path):
     metric = figures[0].samples[0].metric
     folder = spools.write(tmp_path, run, figures)
     records = [verdict(word="same", was=50.0), verdict("262144", "same", was=60.0)]
-    append_verdicts(folder, [replace(record, metric=metric) for record in records])
+    append_records(folder, [replace(record, metric=metric) for record in records], VERDICTS)
     (drawn,) = re.findall(r'data-plot="([^"]*)"', page.render(folder))
     *_, before = json.loads(unescape(drawn))["series"]
     assert before["of"] == 0

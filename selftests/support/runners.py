@@ -2,7 +2,7 @@
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
-from evmperf.measure.runs.spool import records_from
+from evmperf.measure.runs.spool import records_in
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading, Result
 from evmperf.model.units import Unit
@@ -52,7 +52,7 @@ FINE = make(measuring('echo 12.5 >"$OUT/x"'))
 
 def on_spool(runner):
     """Each execution apart."""
-    records = (record for _, record in records_from(runner.spool.folder, 0))
+    records = records_in(runner.spool.folder)
     return [record for record in records if isinstance(record, Result)]
 
 

@@ -58,7 +58,7 @@ def write(folder, found, board="am64xx-hsevm", number=None, **facts):
         facts=Facts.from_dict({"virtual": False, "governor": "performance", **facts}),
     )
     spool = Spool(folder, run)
-    spool.append_all(_at(run.started_ns, result) for result in found)
+    spool.append(*(_at(run.started_ns, result) for result in found))
     return spool.folder
 
 

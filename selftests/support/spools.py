@@ -12,7 +12,7 @@ import msgspec
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.spool import Spool, append_verdicts
+from evmperf.measure.runs.spool import VERDICTS, Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
@@ -157,7 +157,7 @@ def judge(folder: Path, verdict: str, reason: str = "", change: float | None = N
         change=change,
         **goal,
     )
-    append_verdicts(folder, [record])
+    append_records(folder, [record], VERDICTS)
 
 
 def _plausible(metric: Metric, repetition: int) -> float:

@@ -90,7 +90,7 @@ def read(file: Path, board: str, results: Path) -> tuple[list[Run], int]:
             before += 1
             continue
         with new_folder(results) as scratch:
-            Spool(scratch, run).append_all(made)
+            Spool(scratch, run).append(*made)
             (scratch / run.id).rename(results / run.id)
         new.append(run)
     return new, before

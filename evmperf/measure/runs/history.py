@@ -99,16 +99,14 @@ class SpoolFolder:
     def __str__(self) -> str:
         return f"{self.results}/"
 
-    def runs(
-        self, board: str | None = None, left_out: Callable[[str], None] = spool.leave_out
-    ) -> list[StoredRun]:
-        """See RunSource. `left_out` is told of each folder without a readable run."""
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """See RunSource. Each folder without a readable run is named, and left out."""
         entries = []
         for path in self.results.glob("*/run.json"):
             try:
                 entry = in_folder(path.parent)
             except UsageError as error:
-                left_out(str(error))
+                spool.leave_out(str(error))
                 continue
             if self.lab not in (None, entry.run.lab):
                 continue

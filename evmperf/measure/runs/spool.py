@@ -15,7 +15,6 @@ import fcntl
 import functools
 import json
 import logging
-import mmap
 import operator
 import os
 import secrets
@@ -132,11 +131,7 @@ class Spool:
         with self._unmoved() as folder, _writing(folder, _FREE):
             _replace(folder / "run.json", text + b"\n")
 
-    def append(self, record: SpoolRecord) -> None:
-        """Append one record and wait until it is on the disk; all of it or nothing."""
-        self.append_all([record])
-
-    def append_all(self, records: Iterable[SpoolRecord]) -> None:
+    def append(self, *records: SpoolRecord) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
         with self._unmoved() as folder:
             append_records(folder, records)
@@ -169,29 +164,18 @@ def append_records(folder: Path, records: Iterable[SpoolRecord], name: str = REC
     """Append records to a file of a run as one write and wait until they are on the disk.
 
     All or nothing: raises LabError when the disk does not take them. What a crash has left of a
-    last line goes.
+    last line stays a line of its own.
     """
     lines = b"".join(map(line, records))
     with _writing(folder, _FREE), _alone(folder), (folder / name).open("a+b", buffering=0) as file:
         _append(file, lines)
 
 
-def append_verdicts(folder: Path, verdicts: Iterable[VerdictRecord]) -> None:
-    """The same of verdicts, into a file of their own: what was measured stays as it is."""
-    append_records(folder, verdicts, VERDICTS)
-
-
 def _append(file: FileIO, lines: bytes) -> None:
     """Append whole lines to a file that nobody else writes meanwhile; all or nothing. Raises OSError."""
     good = file.seek(0, os.SEEK_END)
     if good and os.pread(file.fileno(), 1, good - 1) != b"\n":
-        with mmap.mmap(file.fileno(), good, access=mmap.ACCESS_READ) as data:
-            end = data.rfind(b"\n") + 1
-            torn = data[end:]
-        if _is_json(torn):
-            lines = b"\n" + lines  # whole, but for its end
-        else:
-            good = file.truncate(end)
+        lines = b"\n" + lines
     try:
         if file.write(lines) != len(lines):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -199,14 +183,6 @@ def _append(file: FileIO, lines: bytes) -> None:
     except OSError:
         file.truncate(good)
         raise
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError):
-        return False
-    return True
 
 
 @contextlib.contextmanager
@@ -361,8 +337,8 @@ def read_records(folder: Path) -> Iterator[SpoolRecord]:
     """All whole records of a run, the verdicts last, one result a row; damaged lines are named. Raises
     UsageError for a later evmperf's.
     """
-    yield from as_rows(lambda: (record for _, record in records_from(folder, 0)))
-    yield from (record for _, record in records_from(folder, 0, VERDICTS))
+    yield from as_rows(lambda: records_in(folder))
+    yield from records_in(folder, VERDICTS)
 
 
 def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
@@ -370,30 +346,27 @@ def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
     return {record.key: record for record in read_records(folder) if isinstance(record, VerdictRecord)}
 
 
-def records_from(folder: Path, offset: int, name: str = RECORDS) -> Iterable[tuple[int, SpoolRecord]]:
-    """The whole records from a byte of one of a run's files on, each with the byte that follows it."""
+def records_in(folder: Path, name: str = RECORDS) -> Iterable[SpoolRecord]:
+    """The whole records of one of a run's files."""
     path = folder / name
     if not path.exists():
         return ()
     version = _version(path)
-    return _lines(path, offset) if offset or version[2] > _SMALL else _all_lines(*version)
+    return _lines(path) if version[2] > _SMALL else _all_lines(*version)
 
 
 @functools.lru_cache(2)  # a run's records and its verdicts
-def _all_lines(path: Path, changed_ns: int, size: int, number: int) -> Sequence[tuple[int, SpoolRecord]]:
-    return tuple(_lines(path, 0))
+def _all_lines(path: Path, changed_ns: int, size: int, number: int) -> Sequence[SpoolRecord]:
+    return tuple(_lines(path))
 
 
-def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
-    begin, damaged = offset, 0
-    # Who reads gives the interpreter up at each block, and takes it again before a thread that waits for it.
-    with path.open("rb", 1 << 20) as file:
-        file.seek(offset)
+def _lines(path: Path) -> Iterator[SpoolRecord]:
+    damaged = 0
+    with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             if not text.endswith(b"\n"):
                 break
-            where = f"{path} byte {offset}" if begin else f"{path} line {number}"
-            offset += len(text)
+            where = f"{path} line {number}"
             try:
                 decoded = text.decode()
                 if not text.startswith(_BEGIN):
@@ -404,15 +377,14 @@ def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
                 if damaged <= _NAMED:
                     leave_out(str(error) if isinstance(error, Damaged) else f"{where}: is damaged: {error}")
             else:
-                yield offset, record
+                yield record
     if damaged > _NAMED:
         leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
 
 
 def results_in(folder: Path) -> Iterator[Result]:
     """The results of a run, one a row, one by one: there may be more than memory holds."""
-    records = as_rows(lambda: (record for _, record in records_from(folder, 0)))
-    return (record for record in records if isinstance(record, Result))
+    return (record for record in as_rows(lambda: records_in(folder)) if isinstance(record, Result))
 
 
 def read_results(folder: Path) -> list[Result]:
