@@ -22,7 +22,7 @@ from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.past import FEWEST
 from evmperf.judge.published import source
-from evmperf.measure.runs.history import StoredRun, Taken
+from evmperf.measure.runs.history import StoredRun
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
 from evmperf.model import limits
@@ -55,6 +55,12 @@ class EarlierNight:
     figures: Mapping[Key, Past]
     alarms: Mapping[Key, MetricAlarm] = field(default_factory=dict)
     judged: bool = False
+
+
+_Taken = tuple[Key, str, tuple[float, ...], facets.ComparableCase | Result]
+"""A figure of a run with no more than what judging needs: its samples in their unit, and what its case was
+measured under; cases measured alike share that, the very same object.
+"""
 
 
 class _Sample(msgspec.Struct, gc=False):
@@ -117,7 +123,7 @@ def _verdicts(file: Path, decoder: msgspec.json.Decoder[_Line]) -> Iterator[_Lin
             leave_out(f"{file}, line {number}: the verdict is damaged ({error}): run evmperf check again")
 
 
-def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
+def _taken(lines: Iterable[_Line]) -> Iterator[_Taken]:
     shared: dict[object, facets.ComparableCase] = {}
     for line in lines:
         if line.record != "result":
@@ -132,7 +138,7 @@ def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
         for sample in line.samples:
             values.setdefault((sample.metric, sample.unit), []).append(sample.value)
         for (metric, unit), samples in values.items():
-            yield Taken(Key(line.benchmark, line.case, metric), unit, tuple(samples), case)
+            yield Key(line.benchmark, line.case, metric), unit, tuple(samples), case
 
 
 def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
@@ -159,7 +165,7 @@ def likeness(answers: Told, ours: Facets, unit: str, past: Past) -> tuple[str, s
 _Shared = dict[tuple[tuple[str, str], ...], Facets]
 
 
-def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, Past]:
+def _of_brief(run: Run, figures: Iterable[_Taken], shared: _Shared) -> dict[Key, Past]:
     past_of: dict[Key, Past] = {}
     cases: dict[int, Facets] = {}
     for key, unit, samples, case in figures:
@@ -177,7 +183,7 @@ def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, 
 def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
     figure_of = figures(results)
     taken = (
-        Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.mean,), figure.result)
+        (key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.mean,), figure.result)
         for key, figure in figure_of.items()
     )
     past_of = _of_brief(run, taken, shared)

@@ -13,7 +13,7 @@ from evmperf.commands.night import plan
 from evmperf.judge.nights import nights
 from evmperf.judge.past import FEWEST
 from evmperf.measure.runs import kept, spool
-from evmperf.measure.runs.history import SpoolFolder, WithHistory, measured
+from evmperf.measure.runs.history import SpoolFolder, WithHistory
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs
 
@@ -91,9 +91,7 @@ def test_a_run_in_both_places_counts_once(tmp_path):
     assert [entry.run.id for entry in both.runs(BOARD)] == ids
     assert [entry.run.id for entry in both.runs(BOARD)[-2:]] == ids[2:]
     assert [entry.run.id for entry in both.runs()] == ids
-    benchmark, case, metric = WORSE
-    figures = measured(both.runs(BOARD)[-3:], benchmark, case)[metric]
-    assert [figure.run.id for figure in figures] == ids[1:]
+    assert [night.run.id for night in nights(both.runs(BOARD)[-3:]) if WORSE in night.figures] == ids[1:]
 
 
 def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):

@@ -11,11 +11,13 @@ from evmperf.benchmarks import catalogue, wording
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
+from evmperf.judge.nights import Past, nights
 from evmperf.judge.published import source as published
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
+from evmperf.measure.runs.history import GUIDE, RunSource, StoredRun, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
+from evmperf.model.stats import summarise
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report import picture
@@ -117,7 +119,12 @@ def _history(options: argparse.Namespace) -> None:
             return
         name = options.benchmark
         case = wording.label(name, options.case)
-        by_metric = measured(source.runs(options.board)[-options.last :], name, case)
+        by_metric: dict[str, dict[str, list[tuple[Run, Past]]]] = {}
+        for night in nights(source.runs(options.board)[-options.last :]):
+            for key, past in night.figures.items():
+                if key.benchmark == name and case in ("", key.case):
+                    cases = by_metric.setdefault(key.metric, defaultdict(list))
+                    cases[wording.case(name, key.case)].append((night.run, past))
     known = catalogue.benchmarks().get(name)
     if not (known or by_metric):
         catalogue.benchmark(name)  # raises, with the nearest names
@@ -130,13 +137,10 @@ def _history(options: argparse.Namespace) -> None:
             f"{options.metric or 'figures'} of {name}{case}; "
             f"`evmperf history {options.board}` lists what was measured"
         )
-    for metric, figures in figures_of.items():
-        cases: dict[str, list[Measured]] = defaultdict(list)
-        for figure in figures:
-            cases[wording.case(name, figure.case)].append(figure)
+    for metric, cases in figures_of.items():
         heading = f"{options.board} {name} {metric}, from {source}"
-        shown = {"heading": heading, "cases": cases, "day": _day, "sparkline": sparkline}
-        print(look.render("commands/cli/history.txt.j2", **shown), end="")
+        shown = {"day": _day, "sparkline": sparkline, "summarise": summarise}
+        print(look.render("commands/cli/history.txt.j2", heading=heading, cases=cases, **shown), end="")
 
 
 def _day(run: Run) -> str:
@@ -159,11 +163,10 @@ def _listed(source: RunSource, board: str | None, last: int) -> None:
         return
     cases: dict[tuple[str, str], set[str]] = defaultdict(set)
     seen: Counter[tuple[str, str]] = Counter()
-    for entry in runs:
-        rows = {(r.benchmark, sample.metric, r.case) for r in entry.results() for sample in r.samples}
-        for benchmark, metric, case in rows:
-            cases[benchmark, metric].add(case)
-        seen.update({row[:2] for row in rows})
+    for night in nights(runs):
+        for key in night.figures:
+            cases[key.benchmark, key.metric].add(key.case)
+        seen.update({(key.benchmark, key.metric) for key in night.figures})
     print(f"{board}: measured in the last {counted(len(runs), 'run')}, from {source}")
-    for key in sorted(cases):
-        print(f"  {' '.join(key)}: {counted(len(cases[key]), 'case')} in {counted(seen[key], 'run')}")
+    for what in sorted(cases):
+        print(f"  {' '.join(what)}: {counted(len(cases[what]), 'case')} in {counted(seen[what], 'run')}")

@@ -1,19 +1,16 @@
 """Earlier runs, from wherever they are kept."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from evmperf.measure.runs import spool
-from evmperf.model import comparable
 from evmperf.model.errors import UsageError
-from evmperf.model.figures import Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
-from evmperf.model.stats import Summary, summarise
 from evmperf.model.units import counted
 
 GUIDE = "guide"
@@ -27,20 +24,6 @@ UNKNOWN = "unknown"
 _T = TypeVar("_T")
 
 
-class Taken(NamedTuple):
-    """One figure of a run with no more than what judging needs: its samples in `unit`, and what its
-    case was measured under; cases measured alike share that, the very same object.
-    """
-
-    key: Key
-    unit: str
-    samples: tuple[float, ...]
-    under: comparable.ComparableCase | Result
-
-
-KeySamples = tuple[Key, str, tuple[float, ...]]
-
-
 @dataclass(frozen=True)
 class StoredRun:
     """A run, with a way to read its results: there may be many, and few of them wanted."""
@@ -49,18 +32,6 @@ class StoredRun:
     results: Callable[[], list[Result]]
     folder: Path | None = None
     """Where its raw files are; None in a database."""
-    narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
-    """The samples of a benchmark, and of a case if one is named, where a database picks them."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one run measured of one metric of one case."""
-
-    run: Run
-    case: str
-    unit: str
-    summary: Summary
 
 
 class RunSource(Protocol):
@@ -68,25 +39,6 @@ class RunSource(Protocol):
 
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """The runs of a board without published guides, or those of all boards with them, oldest first."""
-
-
-def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[str, list[Measured]]:
-    """Each metric of a benchmark over some runs, in their order; holds no more than it returns."""
-    by_metric: dict[str, list[Measured]] = {}
-    for entry in runs:
-        values: dict[tuple[str, str, str], list[float]] = {}
-        for key, unit, samples in entry.narrow(benchmark, case) if entry.narrow else _samples(entry):
-            if key.benchmark == benchmark and case in ("", key.case):
-                values.setdefault((key.metric, key.case, unit), []).extend(samples)
-        for (metric, label, unit), numbers in values.items():
-            by_metric.setdefault(metric, []).append(Measured(entry.run, label, unit, summarise(numbers)))
-    return by_metric
-
-
-def _samples(entry: StoredRun) -> Iterator[KeySamples]:
-    for result in spool.results_in(entry.folder) if entry.folder else entry.results():
-        for sample in result.samples:
-            yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.measure.runs.history import GUIDE, KeySamples, StoredRun, by_age
+from evmperf.measure.runs.history import GUIDE, StoredRun, by_age
 from evmperf.measure.runs.spool import leave_out
 from evmperf.model.figures import Key
 from evmperf.model.limits import REAL
@@ -47,20 +47,12 @@ class InfluxRuns:
             except (msgspec.DecodeError, KeyError) as error:
                 leave_out(f"{self}: {row['run']}: is damaged: {error}")
                 continue
-            read, narrow = partial(self._results, *where), partial(self._samples, *where)
-            found.append(StoredRun(run, read, narrow=narrow))
+            found.append(StoredRun(run, partial(self._results, *where)))
         return sorted(found, key=lambda entry: by_age(entry.run))
-
-    def _samples(self, run: Run, subject: dict[str, str], benchmark: str, case: str) -> Iterator[KeySamples]:
-        which = "and r.benchmark == benchmark" + (" and r.case == case" if case else "")
-        which += f' and (r._measurement == "{SAMPLES}" or r._field == "run")'
-        for row, samples in self._whole(run, which, **subject, benchmark=benchmark, case=case):
-            for sample in samples:
-                yield Key(row["benchmark"], _text(row, "case"), sample.metric), sample.unit, (sample.value,)
 
     def _results(self, run: Run, subject: dict[str, str]) -> list[Result]:
         found = []
-        for row, samples in self._whole(run, **subject):
+        for row, samples in self._whole(run, subject):
             try:
                 result = msgspec.json.decode(row["record"], type=Result)
             except (msgspec.DecodeError, KeyError) as error:
@@ -71,19 +63,19 @@ class InfluxRuns:
             found.append(replace(result, samples=tuple(in_order), started_ns=began))
         return sorted(as_rows(lambda: found), key=lambda result: result.started_ns)
 
-    def _whole(self, run: Run, which: str = "", **values: str) -> Iterator[tuple[_Row, list[Sample]]]:
+    def _whole(self, run: Run, subject: dict[str, str]) -> Iterator[tuple[_Row, list[Sample]]]:
         """The cases of a run with their samples, which know the start of their case: it tells them from those
         of another run of the subject at the same time.
         """
         here = " and ".join(f"r.{name} == {name}" for name in SUBJECT)
-        of_both = f'(r._measurement == "{CASES}" or r._measurement == "{SAMPLES}") and {here} {which}'
+        of_both = f'(r._measurement == "{CASES}" or r._measurement == "{SAMPLES}") and {here}'
         began = RunLines(run).time_ns
         ended = began if run.kind == GUIDE else max(began, run.ended_ns) + _AFTER_NS
         # Without an end the database would put the fields of all later runs side by side, too.
         end = f", stop: time(v: {ended + 1})" if run.ended_ns or run.kind == GUIDE else ""
         cases: dict[tuple[str, str, int], tuple[_Row, list[Sample]]] = {}
         samples: list[_Row] = []
-        for row in self._points(f"start: time(v: {began}){end}", of_both, **values):
+        for row in self._points(f"start: time(v: {began}){end}", of_both, **subject):
             if row["_measurement"] == SAMPLES:
                 samples.append(row)
             elif row.get("run") == run.id:
