@@ -1,6 +1,5 @@
 """The hooks of a session that measures; a call without a test of evmperf's never registers them."""
 
-import difflib
 import os
 from collections.abc import Iterator
 from types import TracebackType
@@ -12,7 +11,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.lab import guest
 from evmperf.lab.keeping.claim import JOIN
 from evmperf.model.ended import Ending
-from evmperf.model.errors import EvmperfError, UsageError, was_ctrl_c
+from evmperf.model.errors import EvmperfError, UsageError, meant, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.limits import short_words
 from evmperf.model.outlets import plain
@@ -74,9 +73,8 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     if items and all(map(skips, items)):
         sentence = f"nothing can be measured: {'; '.join(sorted(set(map(skips, items))))}"
     elif keyword and not items:
-        near = difflib.get_close_matches(keyword, [*FEATURES, *catalogue.benchmarks()], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
+        hint = meant(keyword, [*FEATURES, *catalogue.benchmarks()])
+        sentence = f"-k {keyword} selects nothing{hint}. Drivers: {', '.join(FEATURES)}. "
         sentence += "`evmperf benchmark list` names the benchmarks."
     if not sentence or SESSION not in config.stash:
         return []

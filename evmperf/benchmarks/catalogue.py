@@ -1,7 +1,6 @@
 """All benchmarks: `BENCHMARK` or `BENCHMARKS` of each module in `evmperf.benchmarks.tables` and of a lab's
 own."""
 
-import difflib
 import functools
 import importlib
 import importlib.machinery
@@ -19,7 +18,7 @@ from evmperf.benchmarks.step import Measure, Step
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.model.errors import EvmperfError, ToolError, UsageError
+from evmperf.model.errors import EvmperfError, ToolError, UsageError, meant
 from evmperf.model.results import Metric
 
 OWN = Path("benchmarks")
@@ -123,8 +122,7 @@ def benchmark(name: str) -> Benchmark:
     try:
         return benchmarks()[name]
     except KeyError:
-        near = difflib.get_close_matches(name, benchmarks(), n=3)
-        hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf benchmark list` names them"
+        hint = meant(name, benchmarks()) or "; `evmperf benchmark list` names them"
         raise UsageError(f"unknown benchmark {name!r}{hint}") from None
 
 

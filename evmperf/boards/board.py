@@ -15,7 +15,7 @@ from evmperf.boards import prompts, yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
 from evmperf.boards.vocabulary import FEATURES, Known, known_options, sections
 from evmperf.model.concealing import learn
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, meant
 from evmperf.model.places import project
 
 ENV_DIR = project("env")
@@ -217,10 +217,9 @@ def find(given: str) -> Path:
                 named.append(file)
     if len(named) == 1:
         return named[0]
-    near = difflib.get_close_matches(Path(given).name, by_name, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = meant(Path(given).name, by_name)
     raise UsageError(
-        f"no board file {given} here, in ./env or in {ENV_DIR}.{hint} "
+        f"no board file {given} here, in ./env or in {ENV_DIR}{hint}. "
         f"Known boards: {', '.join(sorted(by_name))}."
     )
 

@@ -8,7 +8,6 @@
 The margin is the share of the limit by which a figure may miss it before that counts as missed.
 """
 
-import difflib
 import functools
 import os
 import re
@@ -20,7 +19,7 @@ from typing import Any
 from evmperf.benchmarks import catalogue, wording
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, meant
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Reached
@@ -90,8 +89,7 @@ def _goal(name: str, text: str) -> Goal:
         raise UsageError(f"{text!r} cannot be read: {_FORM}")
     names = _names()
     if _plain(name) not in names:
-        near = difflib.get_close_matches(_plain(name), names, n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = meant(_plain(name), names)
         raise UsageError(
             f"no figure has this name: write BENCHMARK CASE METRIC (evmperf benchmark list){hint}"
         )

@@ -2,7 +2,9 @@
 a run goes on: a tool's error costs one case, a board's a power cycle, a lab's ends the run.
 """
 
+import difflib
 import enum
+from collections.abc import Iterable
 
 from evmperf.model.concealing import concealed
 from evmperf.model.outlets import plain
@@ -19,6 +21,12 @@ class Kind(enum.StrEnum):
     """A program on the board: missing, crashed, or an output that cannot be vouched for."""
     USAGE = "usage"
     """The person: a wrong option, a file that is not there, a board file with a mistake."""
+
+
+def meant(word: str, names: Iterable[str]) -> str:
+    """What follows an unknown word: `; did you mean NAME?`, "" where none of the names is near."""
+    near = difflib.get_close_matches(word, [*names], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def one_line(error: object, longest: int | None = None) -> str:

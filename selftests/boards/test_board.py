@@ -139,7 +139,7 @@ def test_a_labs_own_file_comes_before_evmperfs_of_that_name(tmp_path, written, m
 
 
 def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list():
-    with pytest.raises(UsageError, match=r"no board file am64xy\.yaml.*Did you mean am64x.*Known boards: am"):
+    with pytest.raises(UsageError, match=r"no board file am64xy\.yaml.*did you mean am64x.*Known boards: am"):
         boards.find("am64xy.yaml")
     with pytest.raises(UsageError, match=r"zebra .*\./env .*Known"):
         boards.find("zebra")

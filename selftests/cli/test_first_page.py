@@ -71,4 +71,4 @@ def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
     status, shown = programs.at_terminal("help", "docs/boot.md")
     assert (status, "paged:# " in shown) == (ExitStatus.OK, True)
     assert main.main(["help", "boott"]) == ExitStatus.USAGE
-    assert "there is no page 'boott': did you mean 'boot'?" in capsys.readouterr().err
+    assert "there is no page 'boott'; did you mean boot?" in capsys.readouterr().err

@@ -44,8 +44,8 @@ def test_a_metric_of_an_ab_is_named_by_either_name():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["histroy"], "Did you mean history?"),
-        (["board", "nw"], "Did you mean new?"),
+        (["histroy"], "did you mean history?"),
+        (["board", "nw"], "did you mean new?"),
         (["board", "zz9"], "no command zz9; known are"),
         (["desk", "--ye"], "unrecognized arguments: --ye"),
         (["history", "am64x", "--last=--"], "--last=--: -- is no value"),

@@ -34,7 +34,7 @@ def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
     ("words", "told"),
     [
         (["x"], "Boards with runs: am64xx-hsevm, j7200-evm"),
-        (["am64x-hsevm"], "Did you mean am64xx-hsevm?"),
+        (["am64x-hsevm"], "did you mean am64xx-hsevm?"),
         (["--from", "none"], "none/: has no runs. Measure with"),
     ],
 )

@@ -75,7 +75,7 @@ def test_an_unknown_board_is_one_sentence_with_the_search_path(installed, lab):
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if "no board file" in line]
     assert "./env" in line
-    assert "Did you mean my-board.yaml?" in line
+    assert "did you mean my-board.yaml?" in line
 
 
 def test_tests_of_the_lab_and_of_evmperf_are_collected_together(installed, lab):

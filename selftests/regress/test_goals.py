@@ -68,7 +68,7 @@ def test_what_a_figure_says_of_a_goal(lab, text, value, word):
 @pytest.mark.parametrize(
     ("said", "parts"),
     [
-        ("'*':\n  emmc_ext5 1 MiB write: at least 5 MB/s, owner a\n", ["line 2", "did you mean 'emmc_ext"]),
+        ("'*':\n  emmc_ext5 1 MiB write: at least 5 MB/s, owner a\n", ["line 2", "did you mean emmc_ext"]),
         ("'*':\n\n  emmc_ext4 1 MiB write: at least 5 s, owner a\n", ["line 3", "figure is MB/s"]),
         ("'*':\n  emmc_ext4 1 MiB write: fast\n", ["line 2", "a goal reads"]),
         ("'*':\n  emmc_ext4 1 MiB write: at least 5 MB/s\n", ["line 2", "owner NAME"]),

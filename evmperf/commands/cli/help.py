@@ -1,12 +1,11 @@
 """`evmperf help`: the pages of docs/, from a checkout or an installed wheel."""
 
 import argparse
-import difflib
 import pydoc
 import sys
 
 from evmperf.commands.cli.arguments import argument, command
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, meant
 from evmperf.model.places import project
 
 
@@ -18,12 +17,7 @@ def _help(options: argparse.Namespace) -> None:
     names = [file.stem for file in project("docs").glob("*.md")]
     name = options.page.removeprefix("docs/").removesuffix(".md")
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        raise UsageError(
-            f"there is no page {name!r}: "
-            + (f"did you mean {near[0]!r}? " if near else "")
-            + "`evmperf help` lists all pages"
-        )
+        raise UsageError(f"there is no page {name!r}{meant(name, names)}; `evmperf help` lists all pages")
     text = (project("docs") / f"{name}.md").read_text()
     if sys.stdout.isatty():
         pydoc.pager(text)

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import difflib
 import errno
 import importlib
 import json
@@ -17,7 +16,7 @@ from evmperf import __version__
 from evmperf.commands.cli import terminal
 from evmperf.measure.signals import Signals
 from evmperf.model.concealing import learn
-from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.errors import EvmperfError, UsageError, meant
 from evmperf.model.exits import ExitStatus, of_kind
 
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
@@ -51,8 +50,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         if choice := re.match(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", message):
-            near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), n=1)
-            hint = f". Did you mean {near[0]}?" if near else f"; known are {choice[2]}"
+            hint = meant(choice[1], re.findall(r"[\w-]+", choice[2])) or f"; known are {choice[2]}"
             message = f"there is no command {choice[1]}{hint}"
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import difflib
 import fnmatch
 import functools
 import json
@@ -23,7 +22,7 @@ from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.history import GUIDE
-from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.errors import EvmperfError, UsageError, meant
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
 from evmperf.model.outlets import line
@@ -314,8 +313,6 @@ def _accept(options: argparse.Namespace) -> None:
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
     benchmark = pattern.partition("/")[0]
     if not fnmatch.filter(tables(), benchmark):
-        near = difflib.get_close_matches(benchmark, tables(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"unknown benchmark {benchmark!r}{hint}")
+        raise UsageError(f"unknown benchmark {benchmark!r}{meant(benchmark, tables())}")
     accepted.add(mark)
     print(f"{accepted.FILE}: {pattern} on {run.board} accepted since {run.id}")

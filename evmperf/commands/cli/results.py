@@ -1,7 +1,6 @@
 """`evmperf show` and `history`: one run; the runs, and one figure over them."""
 
 import argparse
-import difflib
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from evmperf.judge.nights import Past, nights
 from evmperf.judge.published import source as published
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import GUIDE, RunSource, StoredRun, run_folder
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, meant
 from evmperf.model.run import Run
 from evmperf.model.stats import summarise
 from evmperf.model.units import counted
@@ -152,12 +151,10 @@ def _listed(source: RunSource, board: str | None, last: int) -> None:
     runs = source.runs(board)[-last:]
     if not runs:
         boards = sorted({entry.run.board for entry in source.runs()}) if board else []
-        near = difflib.get_close_matches(board or "", boards, n=1)
-        whose = f" of {board!r}" if board else ""
-        hint = f" Did you mean {near[0]}?" if near else ""
+        whose = f" of {board!r}{meant(board, boards)}" if board else ""
         remedy = "Measure with pytest --lg-env BOARD.yaml, or give --from FOLDER."
         rest = f"Boards with runs: {', '.join(boards)}." if boards else remedy
-        raise UsageError(f"{source}: has no runs{whose}.{hint} {rest}")
+        raise UsageError(f"{source}: has no runs{whose}. {rest}")
     print(table(_COLUMNS, [_row(entry) for entry in runs], width()), end="")
     if not board:
         return
