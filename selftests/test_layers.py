@@ -89,7 +89,6 @@ DOORS = {
         runs.folders
         runs.hiding
         runs.history
-        runs.kept
         runs.spool
         shellstep
         signals
@@ -111,7 +110,7 @@ DOORS = {
         nights
         paired
         past
-        payload
+        singles
         published.declared
         published.identity
         published.record

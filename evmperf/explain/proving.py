@@ -176,7 +176,7 @@ class Proving:
         names = ", ".join(one.subject for one in back)
         while True:
             began = time.monotonic()
-            measure_block(experiment, self.measure, lambda now: now.save(here))
+            measure_block(here, experiment, self.measure)
             self._refused |= self._unlike(experiment, settings, subjects)
             if self._refused.keys() & {one.subject for one in settings}:
                 return None

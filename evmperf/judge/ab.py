@@ -28,7 +28,7 @@ def go_on(
     comparison = compared(folder, experiment)
     while not (ended := _ended(experiment, comparison)):
         leave_out = _decided_cases(comparison)
-        measure_block(experiment, sessions.round, lambda now: now.save(folder), leave_out=leave_out)
+        measure_block(folder, experiment, sessions.round, leave_out)
         comparison = compared(folder, experiment)
         show(comparison)
     experiment.ended = ended

@@ -143,13 +143,10 @@ def besides(benchmarks: Iterable[str], profile: str, wanted: Collection[str]) ->
 
 
 def measure_block(
-    experiment: Experiment,
-    measure: MeasureRound,
-    keep: Callable[[Experiment], None],
-    leave_out: Collection[str] = (),
+    folder: Path, experiment: Experiment, measure: MeasureRound, leave_out: Collection[str] = ()
 ) -> None:
-    """Measure one block. `keep` saves the experiment after each round, so that a later call goes on after
-    whatever ended this one.
+    """Measure one block of an experiment, which is saved in a folder after each round, so that a later call
+    goes on after whatever ended this one.
 
     Raises LabError when the lab is broken, BoardError when several blocks in a row did not have both
     sides, KeyboardInterrupt as it comes.
@@ -158,13 +155,13 @@ def measure_block(
     for side in experiment.order(number):
         entry = Round(number, side, left_out=INTERRUPTED)
         experiment.rounds.append(entry)
-        keep(experiment)
+        experiment.save(folder)
         try:
             measure(experiment, entry, leave_out)
         finally:
-            keep(experiment)
+            experiment.save(folder)
     experiment.leave_out_halves()
-    keep(experiment)
+    experiment.save(folder)
     failed = [r for r in experiment.rounds if r.block > number - _FRUITLESS and r.failed]
     if len({entry.block for entry in failed}) == _FRUITLESS:
         sides = [entry.side for entry in failed]

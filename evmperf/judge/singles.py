@@ -11,7 +11,6 @@ from types import MappingProxyType
 from evmperf.judge import accepted, beside, judge
 from evmperf.judge.judge import Subject
 from evmperf.judge.nights import unlike
-from evmperf.judge.payload import payload
 from evmperf.judge.published import source
 from evmperf.model import comparable as facets
 from evmperf.model.figures import Figure, Key
@@ -21,6 +20,10 @@ from evmperf.model.verdict import Outcome, Reason, Verdict, by_severity
 _FEWEST_RUNS = 2
 _ENOUGH_SAMPLES = 5
 """Samples of one run that tell something of how much it scatters."""
+_PACKETS_OFF = 0.6
+"""Thousands of packets a second, which are printed whole."""
+_UDP_HEADERS = 46
+"""Ethernet, IPv4, UDP and frame check sequence, in bytes."""
 _MORE_RUNS = "its scatter is unknown; name more runs (--a, --b), or use evmperf ab"
 
 
@@ -115,3 +118,17 @@ def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Ke
     payloads = [payload(side, figure.key) for side in (subject.figures, theirs)]
     differs = all(payloads) and payloads[0] != payloads[1]
     return f"payload differs ({payloads[0]} bytes, not {payloads[1]})" if differs else ""
+
+
+def payload(figures: Mapping[Key, Figure], key: Key) -> int | None:
+    """The payload of a row of UDP datagrams, in bytes, as throughput and packets show it: guides
+    head rows with the frame, and send that much less the headers or, in some releases, that much.
+    0 for neither, None where it cannot be told.
+    """
+    throughput, packets = (figures.get(key._replace(metric=metric)) for metric in ("throughput", "kpps"))
+    if "_udp_" not in key.benchmark or not key.case.isdigit() or not throughput or not packets:
+        return None
+    sizes = (int(key.case) - _UDP_HEADERS, int(key.case))
+    off = [abs(packets.mean * size - throughput.mean * 1e3 / 8) for size in sizes]
+    fitting = [size for size, by in zip(sizes, off, strict=True) if by <= _PACKETS_OFF * size]
+    return fitting[0] if len(fitting) == 1 else None if fitting else 0

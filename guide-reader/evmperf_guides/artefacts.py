@@ -8,8 +8,8 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-from evmperf.judge.payload import payload
 from evmperf.judge.published.declared import AGAIN, tables
+from evmperf.judge.singles import payload
 from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit

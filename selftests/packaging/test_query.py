@@ -6,8 +6,8 @@ import shutil
 import duckdb
 import pytest
 
+from evmperf.commands.app import sources
 from evmperf.commands.cli.main import main
-from evmperf.measure.runs import kept
 from evmperf.model.errors import LabError, UsageError
 from selftests.support import runs, spools
 from selftests.support.wheel import ROOT
@@ -60,10 +60,14 @@ def test_a_run_is_kept_whole_once_and_again_when_it_has_more(folder, tmp_path):
     run = next((folder / "results").glob("*-0003"))
     mine = shutil.copytree(run, tmp_path / run.name)
     history = tmp_path / "history"
-    assert [kept.keep(history, mine) for _ in range(2)] == [True, False]
-    with (mine / "verdicts.jsonl").open("a") as file:
-        file.write("\n")
-    assert kept.keep(history, mine)
+    inodes = []
+    for more in ("", "", "\n"):
+        with (mine / "verdicts.jsonl").open("a") as file:
+            file.write(more)
+        sources.copy(history, mine)
+        inodes.append((history / run.name / "results.jsonl").stat().st_ino)
+    first, again, longer = inodes
+    assert first == again != longer
     for name in ("results.jsonl", "run.json", "verdicts.jsonl"):
         assert (history / run.name / name).read_bytes() == (mine / name).read_bytes()
     assert list((history / ".parts").iterdir()) == []
@@ -72,7 +76,7 @@ def test_a_run_is_kept_whole_once_and_again_when_it_has_more(folder, tmp_path):
 def test_a_history_that_takes_nothing_is_named(folder, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match=r"file.*cannot keep"):
-        kept.keep(tmp_path / "file", next((folder / "results").glob("*-0003")))
+        sources.copy(tmp_path / "file", next((folder / "results").glob("*-0003")))
     for named in ("", str(tmp_path / "file"), "s3://bucket/x"):
         with pytest.raises(UsageError, match="EVMPERF_HISTORY"):
-            kept.folder_of(named)
+            sources.history_of(named)

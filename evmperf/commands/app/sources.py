@@ -1,20 +1,26 @@
-"""Where earlier runs are read: the folder of results and the lab's history, or what a person names."""
+"""Where earlier runs are read: the folder of results and the lab's history, or what a person names. The
+history is a folder of runs, each copied whole and renamed into place.
+"""
 
 import contextlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evmperf.judge.published.releases import BASELINES
 from evmperf.judge.published.source import PublishedRuns
-from evmperf.measure.runs import kept
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import RunSource, SpoolFolder, WithHistory
-from evmperf.model.errors import EvmperfError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.publish.influx.client import Store, required
 from evmperf.publish.influx.reader import InfluxRuns
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 _HISTORY = "EVMPERF_HISTORY"
+_PARTS = ".parts"
+"""Below the history: what is being copied, and what another copy replaced. No run is read there."""
 
 
 @contextlib.contextmanager
@@ -36,8 +42,17 @@ def opened(
     elif not named and not home:
         yield SpoolFolder(results)
     else:
-        history = SpoolFolder(kept.folder_of(home), lab)
+        history = SpoolFolder(history_of(home), lab)
         yield history if named else WithHistory(SpoolFolder(results), history)
+
+
+def history_of(named: str) -> Path:
+    """The folder that EVMPERF_HISTORY names; raises UsageError for none and for a file."""
+    if not named:
+        raise UsageError(f"{_HISTORY} is not set: name the folder of the lab's history")
+    if "://" in named or Path(named).is_file():
+        raise UsageError(f"{named}: {_HISTORY} names a file or an address: name a folder of runs")
+    return Path(named)
 
 
 def keep(folder: Path, complain: Callable[[str], None]) -> None:
@@ -46,6 +61,34 @@ def keep(folder: Path, complain: Callable[[str], None]) -> None:
     """
     if home := os.environ.get(_HISTORY):
         try:
-            kept.keep(kept.folder_of(home), folder)
+            copy(history_of(home), folder)
         except EvmperfError as error:
             complain(f"{folder}: is not in the lab's history: {error}")
+
+
+def copy(history: Path, folder: Path) -> None:
+    """Copy a run into a history, unless it has all of it. Raises LabError when the history takes nothing,
+    UsageError for a run that is still measured or cannot be read.
+    """
+    if spool.is_live(folder):
+        raise UsageError(f"{folder}: is still being measured; it is kept when its session has ended")
+    run = spool.read_run(folder)
+    target = history / run.id
+    if target.resolve() == folder.resolve() or _content(target) == _content(folder):
+        return
+    try:
+        (history / _PARTS).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=history / _PARTS, prefix=f"{run.id}-") as scratch:
+            whole, before = Path(scratch) / "new", Path(scratch) / "before"
+            shutil.copytree(folder, whole)
+            if target.exists():
+                target.rename(before)
+            whole.rename(target)
+    except OSError as error:
+        raise LabError(f"{history}: cannot keep {folder.name}: {error.strerror or error}") from None
+
+
+def _content(folder: Path) -> list[int]:
+    """Sizes of what a run grows by; runs are never rewritten."""
+    files = (folder / name for name in (spool.RECORDS, spool.VERDICTS))
+    return [file.stat().st_size if file.is_file() else -1 for file in files]
