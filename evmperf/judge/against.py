@@ -126,24 +126,15 @@ _BEFORE = 5
 """Runs before a change that stand for how things were, and the first since then."""
 
 
-@dataclass(frozen=True)
-class Sides:
-    """The runs before and after the largest loss: the last good one, and the folders of those whose files
-    are here.
-    """
-
-    good: Run | None = None
-    before: Sequence[Path] = ()
-    after: Sequence[Path] = ()
-
-
-def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: Judgement) -> Sides:
-    """What to ask what else changed; empty where nothing got worse, or against other figures than
-    those of runs.
+def sides(
+    folder: Path, against: WantedBaseline, source: RunSource, judgement: Judgement
+) -> tuple[Run | None, Sequence[Path], Sequence[Path]]:
+    """The last good run before the largest loss, and the folders of runs before and after it whose files are
+    here, to ask what else changed; empty where nothing got worse, or against figures that are no runs.
     """
     worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
     if not (worse or judgement.perhaps_worse) or against.kind not in ("last", "run"):
-        return Sides()
+        return None, (), ()
     if against.kind == "run":
         earlier = [_named(against.value, source)]
         first = 1
@@ -154,13 +145,13 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
         goods = goods or [v.alarm.good for v in judgement.perhaps_worse if v.alarm]
         first = min((names.index(good) + 1 for good in goods if good in names), default=0)
     if not first:
-        return Sides()
+        return None, (), ()
     good = earlier[first - 1].run
     if not worse:
-        return Sides(good)
+        return good, (), ()
     files = [_files(entry, folder) for entry in earlier]
     before, after = files[max(0, first - _BEFORE) : first], files[first:][:_BEFORE]
-    return Sides(good, [f for f in before if f], [*(f for f in after if f), folder])
+    return good, [f for f in before if f], [*(f for f in after if f), folder]
 
 
 def _files(entry: StoredRun, beside: Path) -> Path | None:

@@ -139,17 +139,17 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
 
 
 @long
-def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
+def test_a_kernel_panic_is_the_boards(lab, server, results, capsys) -> None:
     data = yaml.safe_load(definition())
     test = data["actions"][-1]["test"]
     test["timeout"] = {"seconds": 90}
     steps = test["definitions"][0]["repository"]["run"]["steps"]
     steps[3] = "echo c >/proc/sysrq-trigger"
     (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
-    found = judged(server, number, "Incomplete")
-    assert found.status == 1
-    assert "Kernel panic" in found.lines[-1]
-    assert "(board)" in found.lines[-1]
+    assert judged(server, number, "Incomplete") == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "Kernel panic" in last
+    assert "(board)" in last
     assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 1
     (folder,) = results.iterdir()
     kinds = {f.kind for r in read_results(folder) for f in r.failures}
@@ -158,22 +158,20 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
 
 
 @long
-def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
+def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server, capsys) -> None:
     text = definition().replace('wget -q "$1"', "false")
     (number,) = server.submit(text)
-    found = judged(server, number, "Incomplete")
-    assert found.status == 3
-    assert joblog.RAISED["no_overlay"] in found.lines[-1]
+    assert judged(server, number, "Incomplete") == 3
+    assert joblog.RAISED["no_overlay"] in capsys.readouterr().out
 
 
 @long
-def test_a_cancelled_job_is_the_labs(lab, server) -> None:
+def test_a_cancelled_job_is_the_labs(lab, server, capsys) -> None:
     (number,) = server.submit(definition())
     until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
     lavacli(lab, "jobs", "cancel", str(number))
-    found = judged(server, number, "Canceled")
-    assert found.status == 3
-    assert "cancelled" in found.lines[-1]
+    assert judged(server, number, "Canceled") == 3
+    assert "cancelled" in capsys.readouterr().out
 
 
 @long

@@ -104,8 +104,8 @@ def test_a_loss_stays_open_with_its_date_until_it_recovers(tmp_path):
     assert "open for 34 nights" in told[-1].why
     there, judgement, verdict = night(tmp_path, generator, 54, 0.6)
     # Older than the runs that `last:20` names, and yet what an A/B has as its good side.
-    around = against.sides(there, parse("last:20"), SpoolFolder(tmp_path), judgement)
-    assert around.good.id == "am64xx-hsevm-0019"
+    good, _, _ = against.sides(there, parse("last:20"), SpoolFolder(tmp_path), judgement)
+    assert good.id == "am64xx-hsevm-0019"
     # Where the runs before are gone, the loss is still there.
     told = judged(there, parse("last:10"), SpoolFolder(tmp_path)).verdicts
     assert "open for 35 nights" in next(v.why for v in told if v.key == LOST)
@@ -125,9 +125,9 @@ def test_a_suspected_loss_is_checked_again_with_the_run_before_it(tmp_path):
     alarm = MetricAlarm(AlarmState.SUSPECTED, folder.name, good=good.name, size=-0.3)
     suspected = Verdict(LOST, Outcome.UNKNOWN, "MB/s", Direction.HIGHER, alarm=alarm, reason=Reason.SUSPECTED)
     judgement = Judgement(folder.name, "am64xx-hsevm", "last:20", [suspected])
-    around = against.sides(folder, parse("last:20"), SpoolFolder(tmp_path), judgement)
-    assert around.good.id == good.name
-    assert not around.after, "what else changed is said of what is decided"
+    named, _, after = against.sides(folder, parse("last:20"), SpoolFolder(tmp_path), judgement)
+    assert named.id == good.name
+    assert not after, "what else changed is said of what is decided"
 
 
 def test_a_better_level_is_the_level_after_ten_nights(tmp_path):

@@ -10,7 +10,7 @@ from evmperf.boards.console.marks import ObservedBoot, Phase, find
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.boards.prompts import LOGIN_PROMPT
 from evmperf.commands.cli.main import main
-from evmperf.measure.runs.spool import Spool
+from evmperf.measure.runs.spool import CONSOLE_LOG, Spool
 from evmperf.model.run import Run
 from selftests.replay import texts
 from selftests.support import seeds
@@ -42,7 +42,7 @@ def folder(tmp_path):
     first, second = list(records(BOOT)), list(records(BOOT, 5 * 10**9, 80 * MS))
     before = ConsoleRecord(1, 1, "#", b"power off")
     lines = [record.line() for record in (before, *first, *second)]
-    spool.console_log.write_bytes(HEADER + b"".join(lines))
+    (spool.folder / CONSOLE_LOG).write_bytes(HEADER + b"".join(lines))
     marks = find(first, LOGIN)
     kept = [mark for phase, mark in marks.items() if str(phase) != "tf_a"]
     spool.append(boot_record(kept))

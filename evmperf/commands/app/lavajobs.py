@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import yaml
@@ -19,13 +18,6 @@ from evmperf.model import inputs, limits
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.run import Run
-
-
-class Judged(NamedTuple):
-    """The outcome of a finished job: its status, and the lines that say why, the last one whole."""
-
-    status: ExitStatus
-    lines: tuple[str, ...]
 
 
 def definition(
@@ -45,9 +37,9 @@ def definition(
     return render.render(board, chosen, replace(request, says=says))
 
 
-def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
-    """Compare the cases that a finished job reported with those that it should have: LAVA calls a job
-    Complete even when they failed. Raises UsageError for a job that evmperf did not make.
+def judge(server: LavaServer, job: LavaJob, board: str = "") -> ExitStatus:
+    """Compare the cases that a finished job reported with those that it should have, and print what is wrong:
+    LAVA calls a job Complete even when they failed. Raises UsageError for a job that evmperf did not make.
     """
     header = _header(job)
     expected: list[str] = []
@@ -79,7 +71,8 @@ def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
     else:
         status = ExitStatus.FAILED if wrong else ExitStatus.OK
         last = f"is complete: {passed}"
-    return Judged(status=status, lines=(*wrong, f"job {job.id} {last}"))
+    print(*wrong, f"job {job.id} {last}", sep="\n")
+    return status
 
 
 def read(

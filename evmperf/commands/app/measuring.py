@@ -24,7 +24,7 @@ from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
 from evmperf.measure import hostload, provenance
-from evmperf.measure.runs.spool import Spool, new_run_id
+from evmperf.measure.runs.spool import CONSOLE_LOG, Spool, new_run_id
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
 from evmperf.model.ended import Ended
@@ -189,7 +189,7 @@ class MeasuringSession:
         self.bench = LabgridBench(target, self.board, self._variation, self.claim.check, self.person)
         self.claim.on_lost = self.bench.lose
         self.claim.check()
-        self.bench.record_console(spool.console_log)
+        self.bench.record_console(spool.folder / CONSOLE_LOG)
         ways = [way for benchmark, _ in self.planned for way in (benchmark, benchmark.ti) if way]
         tools = [tool for way in ways for tool in way.tools_on(self.board)]
         self._provision(target, progress)

@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from evmperf.commands.app import lavajobs
-from evmperf.commands.app.lavajobs import Judged
 from evmperf.commands.cli.arguments import BOARD, PROFILE, RESULTS, argument, command, filled, group
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
@@ -92,18 +91,12 @@ def _submit(options: argparse.Namespace) -> int:
     for number in server.submit(text):
         print(f"job {number}: {server.page(number)}", flush=True)
         if options.wait:
-            options.job = number
-            judged = _follow(options)
+            job = server.wait(number, options.timeout, _tell)
             if options.read:
+                options.job = number
                 status = max(status, _import(options))
-            status = max(status, _judge(judged))
+            status = max(status, lavajobs.judge(server, job, options.board))
     return status
-
-
-def _follow(options: argparse.Namespace) -> Judged:
-    server = connect()
-    job = server.wait(options.job, options.timeout, _tell)
-    return lavajobs.judge(server, job, options.board)
 
 
 @command("lava wait", _WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
@@ -111,7 +104,9 @@ def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
     """
-    return _judge(_follow(options))
+    server = connect()
+    job = server.wait(options.job, options.timeout, _tell)
+    return lavajobs.judge(server, job, options.board)
 
 
 @command(
@@ -141,11 +136,6 @@ def _import(options: argparse.Namespace) -> int:
     word = "read" if is_new else "already read before, left unchanged"
     print(f"{name}: {word}: {options.results / run.id}\n{run.outcome}")
     return run.exit_status or 0
-
-
-def _judge(judged: Judged) -> int:
-    print("\n".join(judged.lines))
-    return judged.status
 
 
 def _tell(job: LavaJob) -> None:

@@ -158,7 +158,7 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     lab_goals = goals.of_run(run)
     with sources.opened(options.source, options.results, run.lab) as source:
         judgement = against.judged(folder, what, source, options.level, one_night=options.one_night)
-        around = against.sides(folder, what, source, judgement)
+        good, before, after = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
         goal.reached(by_key[goal.key].mean, by_key[goal.key].unit)
@@ -169,16 +169,14 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     judgement = replace(judgement, goals=reached)
     if options.confirm and judgement.perhaps_worse:
         try:
-            judgement = _confirmed(options, folder, judgement, around.good)
+            judgement = _confirmed(options, folder, judgement, good)
         except EvmperfError as error:  # the alarms stay
             judgement = replace(judgement, again=f"not checked again: {error}")
     changed: Sequence[Difference] = ()
     differs = ""
-    if around.before and around.after:
-        changed = differences.between(around.before, around.after, nights=True)
-        differs = _listed(
-            changed, f"What else changed from {around.before[-1].name} (A) to {around.after[0].name} (B)"
-        )
+    if before and after:
+        changed = differences.between(before, after, nights=True)
+        differs = _listed(changed, f"What else changed from {before[-1].name} (A) to {after[0].name} (B)")
     if not options.dry_run:
         _keep(folder, judgement, differs)
     _write(options, judgement, changed, differs)

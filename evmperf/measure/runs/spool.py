@@ -86,11 +86,6 @@ class Spool:
         sync(results)
         self.save()
 
-    @property
-    def console_log(self) -> Path:
-        """Where the console's record goes."""
-        return self.folder / CONSOLE_LOG
-
     def hold(self) -> None:
         """Hold this run as its measurer until the end of this process; see `is_live`."""
         with _writing(self.folder, _FREE):
@@ -219,22 +214,21 @@ def _writing(place: Path, remedy: str = "") -> Iterator[None]:
         raise LabError(f"{place}: cannot be written ({error.strerror}){remedy}") from error
 
 
-def write_whole(target: Path, data: bytes, *, sync: bool = True) -> None:
-    """Write a file, so that a reader sees the old one or the new one and nothing between; `sync` waits
-    until it is on the disk. Raises LabError.
+def write_whole(target: Path, data: bytes) -> None:
+    """Write a file, so that a reader sees the old one or the new one and nothing between; it is on the disk
+    then. Raises LabError.
     """
     with _writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, data, sync)
+        _replace(target, data)
 
 
-def _replace(target: Path, data: bytes, sync: bool = True) -> None:
+def _replace(target: Path, data: bytes) -> None:
     scratch = target.with_name(f".{target.name}.new")
     with scratch.open("wb") as file:
         file.write(data)
         file.flush()
-        if sync:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
     scratch.replace(target)
 
 

@@ -45,7 +45,7 @@ def progress(folder: Path) -> dict[str, int]:
 def _save(config: Config, folder: Path, sent: int) -> None:
     """Keep how far a run is in a bucket; a reader sees the old file or the new one. Raises LabError."""
     text = msgspec.json.encode(progress(folder) | {state_key(config): sent})
-    spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n", sync=False)
+    spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n")
 
 
 def waiting(results: Path, config: Config) -> list[Path]:
