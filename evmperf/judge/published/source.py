@@ -76,19 +76,10 @@ def doubts(run: Run, figures: Mapping[Key, Figure]) -> dict[Key, str]:
     """Why published figures of a run are not judged, by key: as guide-reader or the record says it."""
     if run.kind != KIND:
         return {key: figure.doubt for key, figure in figures.items() if figure.doubt}
-    noted = _noted(identity.board(run.board), run.os).get(record.same_time(run.release), {})
-    return {key: noted[key] for key in figures if key in noted}
-
-
-@functools.cache
-def _noted(board: str, os: str) -> Mapping[tuple[int, ...], dict[Key, str]]:
-    """The record's doubts of a board by release."""
-    by_release: dict[tuple[int, ...], dict[Key, str]] = {}
-    for entry in record.of_board(board, os):
-        of_release = by_release.setdefault(record.same_time(entry.release), {})
-        for case, value in record.values(entry):
-            of_release[Key(case.benchmark, case.name, value.metric)] = value.doubt
-    return {time: {key: why for key, why in noted.items() if why} for time, noted in by_release.items()}
+    time = record.same_time(run.release)
+    releases = _figures(identity.board(run.board), run.os)
+    printed = next((cells for guide, cells in releases if record.same_time(guide.release) == time), {})
+    return {key: printed[key].doubt for key in figures if key in printed and printed[key].doubt}
 
 
 @functools.cache
