@@ -154,7 +154,7 @@ def test_a_change_is_since_the_release_before_of_the_same_board(written):
 
 
 def test_history_takes_published_figures(written, capsys):
-    words = ["am62xx_sk-fs", "stream", "perf", "--published"]
+    words = ["am62xx_sk-fs", "stream", "perf", "--from", "published"]
     assert cli.main(["history", *words]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if " full " in line]
     assert [line[2] for line in lines] == ["8.2", "9.02", "9.02", "10.00"]
@@ -170,7 +170,7 @@ def test_a_guide_of_published_figures_says_that_they_are(written, capsys):
 
 
 def test_the_site_takes_published_figures(written, tmp_path, capsys):
-    assert cli.main(["site", "--published", "-o", str(tmp_path / "site")]) == 0
+    assert cli.main(["site", "--from", "published", "-o", str(tmp_path / "site")]) == 0
     assert "5 runs of 2 boards" in capsys.readouterr().out
     pages = "".join(p.read_text() for p in (tmp_path / "site").rglob("*.html"))
     assert "10.00" in pages

@@ -22,7 +22,6 @@ _FORMATS = (*samples.WRITERS, *exports.FORMATS, _REFERENCE)
     RESULTS,
     argument("-o", "--output", type=Path, metavar="DIR", required=True),
     SOURCE,
-    argument("--published", action="store_true", help="of TI's published figures instead of runs"),
     argument(
         "--reports",
         default="",
@@ -39,8 +38,6 @@ def _site(options: argparse.Namespace) -> None:
     """
     from evmperf.publish import site as sites  # noqa: PLC0415  # numpy is slow to import
 
-    if options.published:
-        options.source = sources.PUBLISHED
     with sources.opened(options.source, options.results) as source:
         written = sites.write(options.output, source, options.reports)
     boards = f"{counted(written.runs, 'run')} of {counted(written.boards, 'board')}"

@@ -105,13 +105,11 @@ def _draw(options: argparse.Namespace, folder: Path) -> None:
     argument("--last", type=count, default=20, metavar="N", help="runs (default: %(default)s)"),
     RESULTS,
     SOURCE,
-    argument("--published", action="store_true", help="of TI's published figures, over their releases"),
 )
 def _history(options: argparse.Namespace) -> None:
     """Shows one metric of one benchmark on one board over the last runs, the newest last; without a
     benchmark, the runs themselves.
     """
-    options.source = sources.PUBLISHED if options.published else options.source
     with sources.opened(options.source, options.results) as source:
         if not options.benchmark:
             _listed(source, options.board, options.last)
