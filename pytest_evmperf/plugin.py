@@ -73,7 +73,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
         answer(config, SessionEnded(ending=Ending.WRONG, sentence="; ".join(map(str, error.args))))
         raise
     measuring = config.stash.get(SESSION, None)
-    if measuring and (measuring.trouble.wrong_call or status not in (ExitStatus.USAGE, ExitStatus.NOTHING)):
+    if measuring and (
+        measuring.status is ExitStatus.USAGE or status not in (ExitStatus.USAGE, ExitStatus.NOTHING)
+    ):
         end = measuring.ended()
         run = measuring.run.id
         answer(config, SessionEnded(run=run, ending=end.ending, sentence=end.sentence))
@@ -321,5 +323,5 @@ def _ending(session: pytest.Session, measuring: MeasuringSession) -> Iterator[No
     try:
         yield
     except EvmperfError as error:
-        session.shouldstop = measuring.trouble.keep(error)
+        session.shouldstop = measuring.fail(error)
         raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -11,7 +11,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.lab import guest
 from evmperf.lab.keeping.claim import JOIN
 from evmperf.model.ended import Ending
-from evmperf.model.errors import EvmperfError, UsageError, meant, was_ctrl_c
+from evmperf.model.errors import EvmperfError, LabError, UsageError, meant, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.limits import short_words
 from evmperf.model.outlets import plain
@@ -54,7 +54,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
     except EvmperfError as error:
-        measuring.trouble.keep(error)
+        measuring.fail(error)
         _write_nothing(session.config)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
@@ -119,7 +119,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         session.exitstatus = ExitStatus.INTERNAL
     if session.config.option.collectonly:
         return (yield)
-    measuring.trouble.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.trouble.lab
+    broken = isinstance(measuring.error, LabError)
+    measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not broken
     with measuring.signals.held():
         # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
         measuring.close()
@@ -136,7 +137,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
             with measuring.signals.skippable():
                 measuring.write_report()
         except (OSError, EvmperfError) as error:
-            measuring.trouble.of_lab(f"reports cannot be written: {error}")
+            measuring.fail(LabError(f"reports cannot be written: {error}"))
         finally:
             measuring.let_go()
         session.exitstatus = measuring.status or session.exitstatus

@@ -19,7 +19,6 @@ from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
 from evmperf.commands.app.forecast import Forecast
-from evmperf.commands.app.trouble import SessionTrouble
 from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
@@ -27,8 +26,8 @@ from evmperf.measure import hostload, provenance
 from evmperf.measure.runs.spool import CONSOLE_LOG, Spool, new_run_id
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
-from evmperf.model.ended import Ended
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.ended import Ended, Ending
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts, given_facts
 from evmperf.model.replies import WantedSession
@@ -93,7 +92,9 @@ class MeasuringSession:
         """Tests of a lab's own that failed and measured no case."""
         self.sent = ""
         """How sending to InfluxDB went, in a sentence."""
-        self.trouble = SessionTrouble()
+        self.error: EvmperfError | None = None
+        """What ended the session, the lab's first; a board's and a tool's in a case are with the results."""
+        self.interrupted = False
         self.signals = Signals()
         self.began = time.monotonic()
         self.claim: Claim | None = None
@@ -287,8 +288,8 @@ class MeasuringSession:
                 by_switch = self.board.power == "switch" and not self.request.keep_on
                 if self.bench and by_switch and not self.lost:
                     self.bench.off()
-            except EvmperfError as error:  # of a board that was lost, `lost` says more, and comes first
-                self.trouble.of_lab(error)
+            except EvmperfError as error:
+                self.fail(LabError(str(error)))
             finally:
                 if self._started_bench and not self.lost:
                     self._started_bench.stop()
@@ -321,7 +322,7 @@ class MeasuringSession:
         if self.bench:
             self.run.facts.attempts = self.bench.power_cycles
         self.run.facts.lost = self.lost
-        if self.trouble.interrupted and self.signals.by:
+        if self.interrupted and self.signals.by:
             self.run.facts.interrupted_by = self.signals.by
         if self._runner and self._runner.broken:
             self.run.facts.broken = self._runner.broken
@@ -329,7 +330,7 @@ class MeasuringSession:
             try:
                 self._spool.save()
             except LabError as error:
-                self.trouble.of_lab(error)
+                self.fail(error)
             self._spool.release()
         if self._influx and self._spool and not self.signals.hurried:
             from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
@@ -349,17 +350,40 @@ class MeasuringSession:
         tools = sum(result.tool_s for result in self.results if result.driver != "boot")
         return tools + (self._runner.boot_s if self._runner else 0.0)
 
+    def fail(self, error: EvmperfError) -> str:
+        """Take an error for what ends the session; returns why it ends, in words."""
+        if isinstance(error, BoardLost):
+            return f"the board was lost: {error}"  # the claim has it
+        if not isinstance(self.error, LabError):
+            self.error = error
+        # Measuring records what boards and tools do wrong: any other is of the call, or the image.
+        what = "the lab is broken" if isinstance(error, LabError) else "there is nothing to measure"
+        return f"{what}: {error}"
+
+    def _cut(self) -> tuple[Ending, str, str] | None:
+        """What cut the session, in words, and the reason; None where nothing did."""
+        if self.lost:
+            return Ending.LOST, "The board was lost", self.lost
+        if isinstance(self.error, LabError):
+            return Ending.LAB, "The lab is broken", str(self.error)
+        if self.error:
+            wrong = Ending.WRONG if self.error.kind is Kind.USAGE else Ending.BOARD
+            return wrong, "Nothing was measured", str(self.error)
+        by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
+        return (Ending.CUT, f"Interrupted{by}", "") if self.interrupted else None
+
     def ended(self) -> Ended:
         """How it ended."""
-        cut = self.trouble.ending(self.lost, self.signals.by)
+        cut = self._cut()
         planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
         broken = bool(self._runner and self._runner.broken)
         return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests), broken=broken)
 
     @property
     def status(self) -> ExitStatus | None:
-        """The exit status that the end has, None for that of the cases."""
-        return self.trouble.status(self.lost)
+        """The exit status that the end has, None for that of the cases; pytest has its own for Ctrl-C."""
+        cut = self._cut()
+        return Ended(cut[0], "").status if cut and cut[0] is not Ending.CUT else None
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
         try:
