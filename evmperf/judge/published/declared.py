@@ -159,14 +159,15 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 return texts[0].replace("{n}", number)
         return ""
 
-    def place(self, case: str) -> tuple[int, tuple[str, ...]]:
-        """What the rows of this table are sorted by."""
-        case = case.removesuffix(AGAIN)
+    def place(self, label: str) -> tuple[int, tuple[str, ...]]:
+        """What the rows of this table are sorted by, of those that stand again behind the first."""
+        case = label.removesuffix(AGAIN)
+        again = label.removeprefix(case)
         if isinstance(self.order, tuple):
-            return (self.order.index(case) if case in self.order else len(self.order), (case,))
+            return (self.order.index(case) if case in self.order else len(self.order), (case, again))
         if self.order in ("number", "hex"):
-            return (int(case, 16 if self.order == "hex" else 10), ())
-        return (0, tuple(case.split("|")))
+            return (int(case, 16 if self.order == "hex" else 10), (again,))
+        return (0, (*case.split("|"), again))
 
 
 @dataclass(frozen=True)
