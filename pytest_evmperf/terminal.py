@@ -7,21 +7,15 @@ from typing import Any
 import pytest
 
 from evmperf.benchmarks import wording
-from evmperf.benchmarks.benchmark import Benchmark
-from evmperf.benchmarks.step import Measure
-from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.lab.keeping.wanted import clock
 from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
-from evmperf.model.errors import UsageError
 from evmperf.model.outlets import plain
-from evmperf.model.results import Case, Status, as_rows
+from evmperf.model.results import Status, as_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
 REPORTER = "terminalreporter"
-_EXECUTED: pytest.StashKey[set[str]] = pytest.StashKey()
-"""Keys of executions that several rows share."""
 
 
 def _clock(seconds: float) -> str:
@@ -68,7 +62,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     passed = began - session.began
     reporter.ensure_newline()
     row = wording.case(what[0].name, str(what[1]))
-    if shared := _is_shared(item.config, session, what):
+    if shared := session.forecast.shared[index]:
         label = f"{row}: "
     else:
         label = ""
@@ -103,22 +97,6 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             plain(f"{'':{width * 2 + 4}}{label}{text}{'' if shared else f'  in {result.duration_s:.1f} s'}")
         )
     return outcome
-
-
-def _is_shared(config: pytest.Config, session: MeasuringSession, what: tuple[Benchmark, Case]) -> bool:
-    """Whether all that a case measures was executed for a case before it."""
-    benchmark, case = what
-    if not benchmark.profiles:
-        return False
-    try:
-        steps = benchmark.declared_steps(session.board, case, session.run.profile)
-    except UsageError:  # of a board that has not shown yet what it is
-        return False
-    keys = {benchmark.shared_key(step) for step in steps if isinstance(step, Measure)}
-    seen = config.stash.setdefault(_EXECUTED, set())
-    done = bool(keys) and "" not in keys and keys <= seen
-    seen |= keys
-    return done
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> object:

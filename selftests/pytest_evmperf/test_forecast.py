@@ -10,7 +10,8 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
-from evmperf.commands.app.forecast import Forecast, expected_s
+from evmperf.commands.app import forecast as forecasts
+from evmperf.commands.app.forecast import Forecast
 from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
@@ -74,7 +75,8 @@ def test_what_took_longer_makes_the_rest_longer():
 
 def expected(steps, labels="a", done=None):
     done = set() if done is None else done
-    return [expected_s(*one, None, "quick", done) for one in cases(a_benchmark(steps=steps, labels=labels))]
+    plan = cases(a_benchmark(steps=steps, labels=labels))
+    return [forecasts.expected(*one, None, "quick", done)[0] for one in plan]
 
 
 def test_what_cases_share_is_expected_once():
@@ -87,6 +89,12 @@ def test_what_another_benchmark_has_measured_is_expected_no_more():
     done = set()
     assert expected(lambda: steps, done=done) == [10]
     assert expected(lambda: steps, done=done) == [0]
+
+
+def test_a_case_whose_measuring_is_anothers_is_known():
+    shared = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
+    plan = cases(a_benchmark(steps=lambda: shared, labels="abc"), a_benchmark(labels="d"))
+    assert Forecast(plan, None, "quick", Repeats()).shared == [False, True, True, False]
 
 
 def test_a_search_is_expected_to_take_all_its_trials():

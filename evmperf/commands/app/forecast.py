@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.step import Measure, Step
 from evmperf.boards.board import Board
 from evmperf.model.errors import EvmperfError
 from evmperf.model.repeats import Repeats
@@ -25,11 +26,11 @@ class Forecast:
     ) -> None:
         self.boot_s = _BOOT_S
         """What a cold boot takes on this board."""
-        shared: set[str] = set()
-        self._declared_s = [
-            _AROUND_S + repeats.rounds * expected_s(benchmark, case, board, profile, shared)
-            for benchmark, case in cases
-        ]
+        done: set[str] = set()
+        alone = [expected(benchmark, case, board, profile, done) for benchmark, case in cases]
+        self._declared_s = [_AROUND_S + repeats.rounds * seconds for seconds, _ in alone]
+        self.shared = [is_shared for _, is_shared in alone]
+        """Whether all that a case measures is executed for a case before it."""
         places = [None, *(benchmark.place for benchmark, _ in cases)]
         self._boots = [
             (repeats.boots or benchmark.profiles[profile].repeats) * repeats.rounds
@@ -57,20 +58,25 @@ class Forecast:
         self._done_declared_s += self._declared_s[number]
 
 
-def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]) -> float:
-    """Seconds that the commands of a case usually take by its own declaration; 0 for one that
-    cannot be declared, of which the runner says why.
+def expected(
+    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
+) -> tuple[float, bool]:
+    """Seconds that the commands of a case usually take by its own declaration, 0 for one that cannot be
+    declared, of which the runner says why; and whether all that it measures is executed for a case before it.
 
     `done` is what earlier cases shared with others and measured: it takes no time any more. What
     this case adds is put there.
     """
+    steps: Sequence[Step] = ()
+    if benchmark.place is not Place.BOOT:
+        with contextlib.suppress(EvmperfError):
+            steps = benchmark.declared_steps(board, case, profile)
+    keys = {benchmark.shared_key(step) for step in steps if isinstance(step, Measure)}
+    is_shared = bool(keys) and "" not in keys and keys <= done
     seconds = 0.0
-    if benchmark.place is Place.BOOT:
-        return seconds
-    with contextlib.suppress(EvmperfError):
-        for step in benchmark.declared_steps(board, case, profile):
-            key = benchmark.shared_key(step)
-            if not key or key not in done:
-                seconds += step.expect_s
-            done.add(key)
-    return seconds
+    for step in steps:
+        key = benchmark.shared_key(step)
+        if not key or key not in done:
+            seconds += step.expect_s
+        done.add(key)
+    return seconds, is_shared

@@ -250,6 +250,7 @@ class MeasuringSession:
         self.board = self.board.shown({"desk": desk, "board": board})
         assert self.bench is not None
         self.bench.board = self.board
+        self.__dict__.pop("forecast", None)  # what could not be declared before can be now
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
