@@ -5,7 +5,6 @@ history is a folder of runs, each copied whole and renamed into place.
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from evmperf.publish.influx.reader import InfluxRuns
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 _HISTORY = "EVMPERF_HISTORY"
-_PARTS = ".parts"
-"""Below the history: what is being copied, and what another copy replaced. No run is read there."""
 
 
 @contextlib.contextmanager
@@ -76,16 +73,14 @@ def copy(history: Path, folder: Path) -> None:
     target = history / run.id
     if target.resolve() == folder.resolve() or _content(target) == _content(folder):
         return
-    try:
-        (history / _PARTS).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=history / _PARTS, prefix=f"{run.id}-") as scratch:
-            whole, before = Path(scratch) / "new", Path(scratch) / "before"
-            shutil.copytree(folder, whole)
+    with spool.new_folder(history) as scratch:
+        try:
+            shutil.copytree(folder, scratch / "new")
             if target.exists():
-                target.rename(before)
-            whole.rename(target)
-    except OSError as error:
-        raise LabError(f"{history}: cannot keep {folder.name}: {error.strerror or error}") from None
+                target.rename(scratch / "before")
+            (scratch / "new").rename(target)
+        except OSError as error:
+            raise LabError(f"{history}: cannot keep {folder.name}: {error.strerror or error}") from None
 
 
 def _content(folder: Path) -> list[int]:

@@ -15,6 +15,7 @@ from evmperf.boards import variation
 from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import RESULTS, WAIT, argument, command, count, duration, share, tell
 from evmperf.commands.cli.terminal import note, own, width
+from evmperf.judge import paired
 from evmperf.judge.experiment import Experiment
 from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
@@ -28,7 +29,6 @@ from evmperf.publish.report import ab as report
 
 _BLOCKS = 20
 """Most blocks of an A/B, where nobody says otherwise."""
-_WITHIN = 0.02
 
 
 @command(
@@ -41,9 +41,9 @@ _WITHIN = 0.02
     argument(
         "--within",
         type=share,
-        default=_WITHIN,
+        default=paired.WITHIN,
         metavar="SHARE",
-        help=f"a change of at most this counts as the same (default: {_WITHIN:.0%}%)",
+        help=f"a change of at most this counts as the same (default: {paired.WITHIN:.0%}%)",
     ),
     argument(
         "--metric",
