@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib
 import os
 import re
 import sys
@@ -43,7 +42,6 @@ Measure = Callable[[Benchmark, Case], None]
 
 SESSION: pytest.StashKey[MeasuringSession] = pytest.StashKey()
 RESULT: pytest.StashKey[Any] = pytest.StashKey()
-_SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 
 _FIXTURE = "measuring"
 """What every test of evmperf's uses, of its catalogue or by another fixture."""
@@ -175,12 +173,11 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     os.environ.pop(TOKEN, None)
     session.person = Person(functools.partial(aside, config))
     config.stash[SESSION] = session
-    config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
-    config.stash[_SIGNALS].enter_context(session.signals.watching())
+    watching = contextlib.ExitStack()
+    config.add_cleanup(watching.close)
+    watching.enter_context(session.signals.watching())
     for name in ("session", "terminal", "report", "lava"):
-        module = importlib.import_module(f"pytest_evmperf.{name}")
-        if not config.pluginmanager.is_registered(module):
-            config.pluginmanager.register(module)
+        config.pluginmanager.import_plugin(f"pytest_evmperf.{name}")
     if not config.option.collectonly:  # of a session that begins later pytest has decided that already
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
     return session
