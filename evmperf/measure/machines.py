@@ -2,15 +2,15 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, Measure, MeasurePower, Outputs, Prepare, Where
+from evmperf.benchmarks.tools import meter as log
 from evmperf.benchmarks.tools import perf as perf_tool
 from evmperf.boards.variation import Variation
 from evmperf.measure import provenance, shellstep, varied
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
-from evmperf.measure.procedure import perform_metered
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state import look
@@ -18,6 +18,8 @@ from evmperf.measure.supply import BoardClock
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
 
+_EVERY_S = 0.5
+"""Minimum seconds between two sweeps over the rails: a meter averages over part of that."""
 _PERF_S = 300.0
 """Seconds that perf may take to begin and to put its stacks together."""
 
@@ -119,16 +121,39 @@ class Machines:
         return self._perform_in_linux(self.linux(), step, progress, STEP_FOLDER)
 
     def _perform_metered(self, step: MeasurePower, progress: StepProgress) -> Outputs:
-        meter, shell = self.bench.meter(), self.linux()
-        began, busy_s = self.clock.monotonic(), progress.tool_s
-
-        def run(command: Command) -> Outputs:
-            return self._perform_in_linux(shell, command, progress, STEP_FOLDER)
-
-        outputs = perform_metered(meter, step, run, self.clock)
+        """Perform a step of two commands, between which the meter is read; it is asked before the first.
+        Raises BoardError if the board does not answer afterwards, and the errors of meter and commands.
+        """
+        meter, shell, window, clock = self.bench.meter(), self.linux(), step.window, self.clock
+        began, busy_s = clock.monotonic(), progress.tool_s
+        meter.check(window.rails)
+        sent = clock.monotonic()
+        asleep = Prepare(step.name, step.command, step.timeout_s)
+        self._perform_in_linux(shell, asleep, progress, STEP_FOLDER)
+        returned = clock.monotonic()
+        samples: list[log.Sweep] = []
+        self._wait_until(returned + window.settle_s)
+        while True:
+            now = clock.monotonic()
+            for rail, answers in meter.read(window.rails).items():
+                samples.append((now - returned, rail, *answers))
+            ended = clock.monotonic() - returned
+            if ended >= window.settle_s + window.window_s:
+                break
+            self._wait_until(now + _EVERY_S)
+        self._wait_until(returned + window.quiet_s)
+        try:
+            awake = replace(step, command=window.check, timeout_s=window.check_s)
+            outputs = self._perform_in_linux(shell, awake, progress, STEP_FOLDER)
+        except BoardError as error:
+            silent = f"the board does not answer {window.quiet_s:g} s after it was sent to sleep"
+            raise BoardError(f"{silent}: {error}") from error
         # The board's busy time is its sleep.
-        progress.tool_s = busy_s + self.clock.monotonic() - began
-        return outputs
+        progress.tool_s = busy_s + clock.monotonic() - began
+        return {**outputs, log.JSON_FILE: log.write(returned - sent, ended, samples)}
+
+    def _wait_until(self, monotonic_s: float) -> None:
+        self.clock.sleep(max(0.0, monotonic_s - self.clock.monotonic()))
 
     def _perform_in_linux(self, shell: Shell, step: Command, progress: StepProgress, folder: str) -> Outputs:
         progress.performed += 1  # a step that hangs is one, too: its case has its state

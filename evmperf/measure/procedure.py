@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evmperf.benchmarks.step import (
     CleanUp,
@@ -18,8 +18,7 @@ from evmperf.benchmarks.step import (
     Where,
     next_trial,
 )
-from evmperf.benchmarks.tools import meter as log
-from evmperf.measure.bench import Bench, Clock, Meter
+from evmperf.measure.bench import Bench, Clock
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state.finding import Finding
@@ -30,8 +29,6 @@ Perform = Callable[[Command, StepProgress], Outputs]
 """Runs a command on its machine; raises its failure."""
 
 
-_EVERY_S = 0.5
-"""Minimum seconds between two sweeps over the rails: a meter averages over part of that."""
 _AT_MOST = 2
 """Maximum executions under one key: a refused output is retried once, not once per row."""
 
@@ -188,39 +185,3 @@ class Procedure:
             with contextlib.suppress(RefusedOutput):  # cleaning up goes on without it
                 raw = self.spool.keep_raw(name, error.raw)
         self.progress.failures.append(Failure.of(error, step, raw))
-
-
-def perform_metered(
-    meter: Meter, step: MeasurePower, run: Callable[[Command], Outputs], clock: Clock
-) -> Outputs:
-    """Perform a step whose two commands `run` runs on the board.
-
-    Queries the meter before the first command. Raises BoardError if the board does not answer
-    afterwards, and the errors of the meter and the commands.
-    """
-    window = step.window
-    meter.check(window.rails)
-    began = clock.monotonic()
-    run(Prepare(step.name, step.command, step.timeout_s))
-    returned = clock.monotonic()
-    samples: list[log.Sweep] = []
-    _wait_until(clock, returned + window.settle_s)
-    while True:
-        now = clock.monotonic()
-        for rail, answers in meter.read(window.rails).items():
-            samples.append((now - returned, rail, *answers))
-        ended = clock.monotonic() - returned
-        if ended >= window.settle_s + window.window_s:
-            break
-        _wait_until(clock, now + _EVERY_S)
-    _wait_until(clock, returned + window.quiet_s)
-    try:
-        outputs = run(replace(step, command=window.check, timeout_s=window.check_s))
-    except BoardError as error:
-        silent = f"the board does not answer {window.quiet_s:g} s after it was sent to sleep"
-        raise BoardError(f"{silent}: {error}") from error
-    return {**outputs, log.JSON_FILE: log.write(returned - began, ended, samples)}
-
-
-def _wait_until(clock: Clock, monotonic_s: float) -> None:
-    clock.sleep(max(0.0, monotonic_s - clock.monotonic()))
