@@ -36,13 +36,9 @@ class PublishedRuns:
         return sorted(mine, key=lambda entry: by_age(entry.run))
 
 
-def guides(board: str = "", os: str = "") -> list[StoredRun]:
+def guides(board: str | None = None) -> list[StoredRun]:
     """The record as guides: a run a board and release, whose figures are published ones."""
-    return [
-        _run(entries, samples=False)
-        for entries in _releases()
-        if board in ("", entries[0].board) and os in ("", entries[0].os)
-    ]
+    return PublishedRuns(samples=False).runs(board)
 
 
 def baseline(run: Run) -> Baseline | None:
@@ -69,7 +65,8 @@ def baselines(run: Run) -> list[Baseline]:
 
 @functools.cache
 def _figures(board: str, os: str) -> list[tuple[Run, dict[Key, Figure]]]:
-    return [(entry.run, figures(entry.results())) for entry in guides(board, os)]
+    mine = (entry for entry in guides(board) if os in ("", entry.run.os))
+    return [(entry.run, figures(entry.results())) for entry in mine]
 
 
 def doubts(run: Run, figures: Mapping[Key, Figure]) -> dict[Key, str]:
