@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evmperf.commands.cli.arguments import argument, command, either
 from evmperf.judge.published import identity, record
-from evmperf.judge.published.record import Entry, Found
+from evmperf.judge.published.record import Entry, Value
 from evmperf.measure.state import buses
 from evmperf.model import plugins
 from evmperf.model.errors import UsageError
@@ -53,12 +53,12 @@ def _published(options: argparse.Namespace) -> None:
     if not figures:
         raise _no_case(mine, options.case)
     if options.csv or options.json:
-        _rows(options, [_figure(one) for series in figures.values() for one in series])
+        _rows(options, [_figure(key, *one) for key, series in figures.items() for one in series])
         return
     for (os, benchmark, case, metric), series in figures.items():
         words = record.size(case) or case
-        print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0].value.unit}):")
-        print("  " + ", ".join(f"{_said(one.entry)} {one.value.mean:g}" for one in series))
+        print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0][1].unit}):")
+        print("  " + ", ".join(f"{_said(entry)} {value.mean:g}" for entry, value in series))
 
 
 def _named(given: str) -> str:
@@ -129,16 +129,10 @@ def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, object]]:
                 yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
 
 
-def _figure(one: Found) -> dict[str, object]:
-    value, entry = one.value, one.entry
+def _figure(key: tuple[str, ...], entry: Entry, value: Value) -> dict[str, object]:
     where = {"board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated}
     figure = {name: getattr(value, name) for name in ("metric", "unit", "mean", "low", "high")}
-    return (
-        where
-        | {"benchmark": one.benchmark, "case": one.case}
-        | figure
-        | {"guide": entry.guide, "line": value.line}
-    )
+    return where | {"benchmark": key[1], "case": key[2]} | figure | {"guide": entry.guide, "line": value.line}
 
 
 def _rows(options: argparse.Namespace, rows: Sequence[dict[str, object]]) -> None:

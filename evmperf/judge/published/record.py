@@ -131,28 +131,20 @@ def of_board(board: str, os: str = "", file: Path = FILE) -> list[Entry]:
     return sorted(mine, key=lambda entry: entry.place)
 
 
-class Found(msgspec.Struct, frozen=True):
-    """One figure of the record, and where it stands."""
-
-    entry: Entry
-    benchmark: str
-    case: str
-    value: Value
-
-
-def search(entries: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str], list[Found]]:
+def search(
+    entries: Iterable[Entry], words: str
+) -> dict[tuple[str, str, str, str], list[tuple[Entry, Value]]]:
     """The figures that words name (`emmc_ext4 100 KiB write`), by operating system, benchmark, case
     and metric, in the order of the entries; of a release printed twice, the newest guide's.
     """
     names = words.lower().replace("kib", " kib").replace("mib", " mib").split()
-    by_figure: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
+    by_figure: dict[tuple[str, str, str, str], dict[tuple[int, ...], tuple[Entry, Value]]] = {}
     printed = [(entry, case, value) for entry in entries for case, value in values(entry)]
     exact = {case.benchmark for _, case, _ in printed}.intersection(names)
     for entry, case, value in printed:
         key = (case.benchmark, case.name, value.metric)
         if (not exact or case.benchmark in exact) and _names(*key).issuperset(names):
-            one = Found(entry, case.benchmark, case.name, value)
-            by_figure.setdefault((entry.os, *key), {})[same_time(entry.release)] = one
+            by_figure.setdefault((entry.os, *key), {})[same_time(entry.release)] = entry, value
     return {key: list(by_release.values()) for key, by_release in by_figure.items()}
 
 
