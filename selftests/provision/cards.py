@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.content import Hashes, Progress
+from evmperf.lab.provision.content import Hashes
 from selftests.provision.imagelab import MIB
 
 USED = 0xA5
@@ -46,10 +46,20 @@ class Image:
 
 
 def put(
-    image: Path, card: Path, progress: Progress = lambda *_: None, prefix: Sequence[str] = ()
-) -> dict[str, object]:
+    image: Path,
+    card: Path,
+    begins: Callable[[], None] = lambda: None,
+    prefix: Sequence[str] = (),
+    spoil: Callable[[], None] | None = None,
+) -> None:
+    """Write an image as `evmperf image show --write`; `spoil` is called before it is read back."""
     there: Any = Image(image)
-    return writer.write(str(card), there, progress, prefix=prefix)
+
+    def copy(content: str, path: str) -> None:
+        writer._dd(content, path)
+        spoil()
+
+    writer.write(str(card), there, begins, copy if spoil else None, prefix)
 
 
 def assert_equal(card: Path, image: Path) -> None:

@@ -37,8 +37,10 @@ def test_another_file_under_the_same_address_is_fetched_anew(server, tmp_path):
 
 
 def test_a_cut_connection_is_taken_up_where_it_was_cut(server, tmp_path, plain):
-    server.cut = [1000, 700]
-    image = open_image(server.url)
+    server.cut, told = [1000, 700], []
+    image = open_image(server.url, tell=told.append)
+    assert told[0] == f"fetching {server.url} (0 MiB)"
+    assert [line.startswith(f"fetching {server.url} from where it was cut") for line in told] == [0, 1, 1]
     assert server.asked == ["whole", "bytes=1000-", "bytes=1700-"]
     assert server.sent == len(server.content)
     assert image.content.read_bytes() == plain.read_bytes()

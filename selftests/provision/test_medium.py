@@ -16,11 +16,10 @@ from selftests.provision.imagelab import MIB
 
 @pytest.mark.parametrize("prefix", [[], SHELL], ids=["here", "there"])
 def test_a_used_card_becomes_the_image_zeros_and_all(image, card, prefix):
-    said = []
-    done = put(image, card, lambda what, *_: said.append(what), prefix)
+    before = []
+    put(image, card, lambda: before.append(set(card.read_bytes())), prefix)
     assert_equal(card, image)
-    assert done == {"written": image.stat().st_size}
-    assert list(dict.fromkeys(said)) == ["write", "verify"]
+    assert before == [{USED}]
 
 
 def test_a_block_device_becomes_the_image_and_its_file_systems_are_clean(tmp_path, loop):
@@ -58,7 +57,7 @@ def test_a_card_that_is_too_small_or_missing_stays_as_it_is(image, tmp_path, pre
         (tmp_path / "none", LabError, r"none cannot be looked at .*No such file.*cable"),
     ):
         with pytest.raises(wrong, match=sentence):
-            put(image, medium, lambda *_: said.append(1), prefix)
+            put(image, medium, lambda: said.append(1), prefix)
     assert set(card.read_bytes()) == {USED}
     assert said == []
 
@@ -116,12 +115,8 @@ def test_a_host_that_cannot_look_at_the_card_is_said_so(image, card, program, se
 
 
 def test_a_card_that_does_not_keep_a_byte_is_said_so(image, card):
-    def spoil(what, *_):
-        if what == "verify":
-            cards.flip(card, 3 * MIB + 12_345)
-
     with pytest.raises(LabError, match=r"reads back with SHA-256 .*replace the medium"):
-        put(image, card, spoil)
+        put(image, card, spoil=lambda: cards.flip(card, 3 * MIB + 12_345))
 
 
 def test_a_card_that_takes_no_more_in_the_middle_is_said_so(tmp_path, dying):
@@ -132,11 +127,5 @@ def test_a_card_that_takes_no_more_in_the_middle_is_said_so(tmp_path, dying):
 
 
 def test_a_card_that_cannot_be_read_back_is_said_so(image, card, loop):
-    def cut(what, *_):
-        if what == "verify":
-            subprocess.run(["sync"], check=True)
-            with card.open("r+b") as file:
-                file.truncate(2 * MIB)
-
     with pytest.raises(LabError, match=r"cannot be read back \(dd: .*replace the medium"):
-        put(image, loop(card), cut)
+        put(image, loop(card), spoil=lambda: os.truncate(card, 2 * MIB))

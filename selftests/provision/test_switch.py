@@ -88,11 +88,10 @@ def mode(tmp_path):
 def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path):
     switch = CardSwitch.of(target)
     modes = []
-    done = CardWay(switch).put(image, lambda *_: modes.append(mode(tmp_path)))
+    CardWay(switch).put(image, lambda: modes.append(mode(tmp_path)))
     subprocess.run(["sync"], check=True)
     assert_equal(card, image.file)
-    assert done["written"] == image.hashes.size
-    assert set(modes) == {"host"}
+    assert modes == ["host"]
     assert mode(tmp_path) == "dut"
 
 
@@ -101,24 +100,19 @@ def test_a_card_that_labgrid_cannot_write_is_said_so(target, tmp_path, dying):
     file = tmp_path / "long.wic"
     file.write_bytes(os.urandom(6 * MIB))
     with pytest.raises(LabError, match=r"not written by Labgrid's USBStorageDriver \(dd: .*check the card"):
-        CardWay(CardSwitch.of(target)).put(Image(file), lambda *_: None)
+        CardWay(CardSwitch.of(target)).put(Image(file), lambda: None)
     assert mode(tmp_path) == "dut"
 
 
-@pytest.mark.parametrize("at", ["write", "verify"])
-def test_a_link_that_is_cut_is_the_labs_failure(target, image, exporter, at):
-    def cut(what, *_):
-        if what == at and exporter[1].process.poll() is None:
-            exporter[1].stop()
-
-    with pytest.raises(LabError, match=r"not written by|read back|card switch does not go"):
-        CardWay(CardSwitch.of(target)).put(image, cut)
+def test_a_link_that_is_cut_is_the_labs_failure(target, image, exporter):
+    with pytest.raises(LabError, match=r"not written by|card switch does not go"):
+        CardWay(CardSwitch.of(target)).put(image, exporter[1].stop)
 
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):
     Path(f"{tmp_path}/control.stuck").touch()
     with pytest.raises(LabError, match=r"host .* dut: .*stuck"):
-        CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
+        CardWay(CardSwitch.of(target)).put(image, lambda: None)
     assert set(card.read_bytes()) == {0xA5}
 
 
@@ -132,7 +126,7 @@ def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
     monkeypatch.setattr(media, "_MEDIUM_S", 0.3)
     target.get_resource(NetworkUSBSDMuxDevice).path = "/dev/no-such-disk"
     with pytest.raises(LabError, match=r"no card .* within"):
-        CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
+        CardWay(CardSwitch.of(target)).put(image, lambda: None)
 
 
 def test_a_switch_without_storage_is_a_mistake_of_the_board_file(exporter, tmp_path):

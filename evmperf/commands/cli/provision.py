@@ -6,13 +6,11 @@ import argparse
 import contextlib
 import json
 import sys
-import time
 
 import msgspec
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, argument, command, group
-from evmperf.commands.cli.terminal import own
 from evmperf.lab import target as targets
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.keeping.claim import Claim
@@ -45,12 +43,11 @@ def _image(options: argparse.Namespace) -> None:
     root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2) or a URL.
     """
     board = boards.load(boards.find(options.board)) if options.board else None
-    with contextlib.closing(ProgressBar()) as bar:
-        image = open_image(options.image, board, bar.progress)
-        if options.write:
-            done = writer.write(options.write, image, bar.progress)
-            bar.tell(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
+    image = open_image(options.image, board, lambda line: print(line, file=sys.stderr))
     size = image.hashes.size
+    if options.write:
+        writer.write(options.write, image)
+        print(f"{options.write}: {size >> 10} KiB written, all of it read back")
     if options.json:
         facts = image.facts() | {"content_bytes": size} | msgspec.structs.asdict(image.identity)
         print(json.dumps(facts, indent=1))
@@ -90,27 +87,26 @@ def _provision(options: argparse.Namespace) -> None:
     system. BOARD is a board file, as for pytest --lg-env. A board that already runs this image is not
     written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
     """
-    with contextlib.closing(ProgressBar()) as bar:
-        done = _installed(options, bar)
+    done = _installed(options)
     word = "was already running and is unchanged" if done.left_alone else "is installed and runs"
     runs = done.runs
     print(f"{done.image.name} {word}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
 
 
-def _installed(options: argparse.Namespace, bar: ProgressBar) -> Installed:
+def _installed(options: argparse.Namespace) -> Installed:
     """Put the image on the board; it is off afterwards unless it is to stay on, after an error too."""
     board = boardfile.named(options.board)
     with contextlib.ExitStack() as stack:
-        claim = Claim.take(placement(board.file, options.coordinator), "provision", tell=bar.tell)
+        claim = Claim.take(placement(board.file, options.coordinator), "provision", tell=_tell)
         stack.callback(claim.release)
-        target = stack.enter_context(targets.opened(board, claim, bar.tell, keep_lab=options.keep_on))
+        target = stack.enter_context(targets.opened(board, claim, _tell, keep_lab=options.keep_on))
         bench = LabgridBench(target, board, check=claim.check)
         stack.callback(bench.close)
         claim.on_lost = bench.lose
         if not options.keep_on:
             stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
-        work = Installation(target, board, bench, tell=bar.tell, progress=bar.progress)
-        bar.tell(f"{board.name}: overwrites {work.overwrites}")
+        work = Installation(target, board, bench, tell=_tell)
+        _tell(f"{board.name}: overwrites {work.overwrites}")
         return work.install(options.image, force=options.force)
 
 
@@ -121,30 +117,6 @@ def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
             bench.off()
 
 
-class ProgressBar:
-    """A line that tells how far reading and writing are, on a terminal; nothing elsewhere."""
-
-    def __init__(self) -> None:
-        self._shown = False
-        self._last = 0.0
-
-    def tell(self, sentence: str) -> None:
-        """Show a line that stays."""
-        self.close()
-        print(sentence, flush=True)
-
-    def progress(self, what: str, done: int, whole: int) -> None:
-        """Show how much is done, ten times a second at most."""
-        now = time.monotonic()
-        if not sys.stderr.isatty() or (now - self._last < 0.1 and done != whole):
-            return
-        self._last, self._shown = now, True
-        share = done / whole if whole else 0.0
-        bar = "#" * round(30 * share)
-        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr))
-
-    def close(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            print("\r" + " " * 70 + "\r", end="", file=own(sys.stderr), flush=True)
-            self._shown = False
+def _tell(sentence: str) -> None:
+    """Show a step as it comes, on a pipe too."""
+    print(sentence, flush=True)

@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from evmperf.boards.board import Board
 from evmperf.lab.provision import content as contents
 from evmperf.lab.provision import download, identity
 from evmperf.lab.provision import image as images
-from evmperf.lab.provision.content import Hashes, Progress
+from evmperf.lab.provision.content import Hashes
 from evmperf.lab.provision.identity import Identity
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.record import stored
@@ -39,36 +39,39 @@ class _Kept(msgspec.Struct):
     identity: Identity
 
 
-def open_image(given: str, board: Board | None = None, progress: Progress = contents.quiet) -> DiskImage:
+def open_image(
+    given: str, board: Board | None = None, tell: Callable[[str], None] = lambda _line: None
+) -> DiskImage:
     """The image of a file or a URL, unpacked, identified, compared with the checksum beside it, and fit for
-    the board. Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
+    the board; `tell` gets a line for each fetch. Raises UsageError for an unusable image, LabError for a
+    failed fetch or a full disk.
     """
     if download.is_url(given):
         with _held(given) as folder:
-            image = _fetched(given, folder, progress)
+            image = _fetched(given, folder, tell)
     else:
         file = Path(given).expanduser().absolute()
         if not file.is_file():
             raise UsageError(f"there is no image {given}: give a file, or a URL with http:// or https://")
         with _held(str(file)) as folder:
-            image = _of_file(given, file, folder, images.expected_checksum(file), progress)
+            image = _of_file(given, file, folder, images.expected_checksum(file))
     if board:
         images.check_fits(image, board)
     return image
 
 
-def _fetched(url: str, folder: Path, progress: Progress) -> DiskImage:
+def _fetched(url: str, folder: Path, tell: Callable[[str], None]) -> DiskImage:
     expected = download.checksum(url)
-    file = download.fetch(url, folder, progress)
+    file = download.fetch(url, folder, tell)
     try:
-        return _of_file(url, file, folder, expected, progress)
+        return _of_file(url, file, folder, expected)
     except UsageError:
         # The file is unusable: the next call fetches it again.
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _of_file(source: str, file: Path, folder: Path, expected: str, progress: Progress) -> DiskImage:
+def _of_file(source: str, file: Path, folder: Path, expected: str) -> DiskImage:
     stat = file.stat()
     # Identifies the file without reading it.
     state = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
@@ -79,7 +82,7 @@ def _of_file(source: str, file: Path, folder: Path, expected: str, progress: Pro
     if kept is None or not known or content.stat().st_size != kept.hashes.size:
         new = folder / "content.new"
         try:
-            hashes = contents.unpack(file, new if packed else None, progress)
+            hashes = contents.unpack(file, new if packed else None)
             images.check_sum(file, hashes.file, expected)
             kept = _Kept(SCHEMA, state, hashes, identity.read(new if packed else file))
             if packed:

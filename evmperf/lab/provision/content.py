@@ -3,10 +3,9 @@
 import contextlib
 import errno
 import hashlib
-import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,15 +26,6 @@ _FORMATS: dict[str, tuple[bytes, str, list[str]]] = {
 """By suffix what compressed files begin with, and the package and command that decompress its input."""
 SUFFIXES = tuple(_FORMATS)
 """What compressed images are called: their last suffix."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done (fetch, read, write, verify), and how many bytes of how many are: of a write when
-no obstacle is left, and before the first byte, none.
-"""
-
-
-def quiet(_what: str, _done: int, _whole: int) -> None:
-    """Tell nobody of progress."""
 
 
 class Hashes(msgspec.Struct, frozen=True):
@@ -101,9 +91,9 @@ def check_room(error: OSError, folder: Path, what: str) -> None:
         ) from None
 
 
-def unpack(file: Path, target: Path | None, progress: Progress = quiet) -> Hashes:
+def unpack(file: Path, target: Path | None) -> Hashes:
     """Hash a file and its content, which is written to `target`; raises UsageError or LabError."""
-    packed, whole = kind(file), file.stat().st_size
+    packed = kind(file)
     content, size = hashlib.sha256(), 0
     try:
         with file.open("rb", buffering=0) as source:
@@ -118,8 +108,6 @@ def unpack(file: Path, target: Path | None, progress: Progress = quiet) -> Hashe
                         raise UsageError(f"{file} unpacks to more than {much}, the limit of an image")
                     if sink:
                         sink.write(piece)
-                    # The program reads through our descriptor, whose position is its progress.
-                    progress("read", os.lseek(source.fileno(), 0, os.SEEK_CUR), whole)
     except OSError as error:
         if target:
             check_room(error, target.parent, f"the content of {file}")

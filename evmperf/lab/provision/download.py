@@ -3,13 +3,14 @@
 import contextlib
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
 
-from evmperf.lab.provision.content import SUFFIXES, Progress, check_room
+from evmperf.lab.provision.content import SUFFIXES, check_room
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError, one_line
@@ -33,7 +34,7 @@ def is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def fetch(url: str, folder: Path, progress: Progress) -> Path:
+def fetch(url: str, folder: Path, tell: Callable[[str], None]) -> Path:
     """The file behind a URL in `folder`, fetched again if the server's has changed (ETag or date). Raises
     LabError, or UsageError for no such file or a URL that names none.
     """
@@ -42,7 +43,7 @@ def fetch(url: str, folder: Path, progress: Progress) -> Path:
     file = folder / f"image{suffixes[0] if suffixes else ''}"
     for left in reversed(range(TRIES)):
         try:
-            _continue(url, file, progress)
+            _continue(url, file, tell)
             break
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             if not left:
@@ -77,7 +78,7 @@ def checksum(url: str) -> str:
     return ""
 
 
-def _continue(url: str, file: Path, progress: Progress) -> None:
+def _continue(url: str, file: Path, tell: Callable[[str], None]) -> None:
     part, known = file.with_name(file.name + ".part"), file.with_name(_TAG)
     tag = known.read_text("latin-1") if known.is_file() else ""
     headers = {"Accept-Encoding": "identity"}
@@ -99,7 +100,9 @@ def _continue(url: str, file: Path, progress: Progress) -> None:
         tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified", "")
         write_whole(known, tag.encode("latin-1", "replace"))
         done = done if resumed else 0
-        whole = int(answer.headers.get("Content-Length", 0)) + done
+        length = answer.headers.get("Content-Length", "")
+        size = f"{int(length) >> 20} MiB" if length.isdecimal() else "no size said"
+        tell(f"fetching {url}{' from where it was cut' if done else ''} ({size})")
         with part.open("ab" if resumed else "wb") as sink:
             # As received: requests' own iterator loses what came before a connection was cut.
             for piece in answer.raw.stream(_PIECE, decode_content=False):
@@ -108,5 +111,4 @@ def _continue(url: str, file: Path, progress: Progress) -> None:
                 if done > limits.DOWNLOAD_BYTES:
                     much = f"{limits.DOWNLOAD_BYTES >> 30} GiB"
                     raise UsageError(f"{url} has more than {much}, the limit of an image")
-                progress("fetch", done, whole)
     part.rename(file)

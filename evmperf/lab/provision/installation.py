@@ -10,7 +10,6 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision import cache, running
-from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.provision.record import Book
@@ -53,19 +52,13 @@ class Installed:
 
 
 class Installation:
-    """One board and its images; `tell` gets each step as a line, `progress` bytes. Raises EvmperfError."""
+    """One board and its images; `tell` gets each step as a line. Raises EvmperfError."""
 
     def __init__(
-        self,
-        target: object,
-        board: Board,
-        bench: LabgridBench,
-        *,
-        tell: Tell = lambda _line: None,
-        progress: Progress = quiet,
+        self, target: object, board: Board, bench: LabgridBench, *, tell: Tell = lambda _line: None
     ) -> None:
         self.board, self.bench = board, bench
-        self._tell, self._progress = tell, progress
+        self._tell = tell
         self._way: Way = choose(target, board, bench)
         self.overwrites = self._way.overwrites
         """What `install` will overwrite, for people."""
@@ -77,12 +70,12 @@ class Installation:
         """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
         system, BoardError for a failed boot; the board is off then.
         """
-        image = cache.open_image(given, self.board, self._progress)
+        image = cache.open_image(given, self.board, self._tell)
         if not force and (runs := self._already(image)):
-            return self._identified(image, runs, {"left_alone": True})
+            return self._identified(image, runs, left_alone=True)
         try:
-            written = self._put(image)
-            return self._identified(image, self._checked(image), written)
+            self._put(image)
+            return self._identified(image, self._checked(image), left_alone=False)
         except EvmperfError as error:
             # Nothing must be measured on what is there now.
             with contextlib.suppress(EvmperfError):
@@ -113,26 +106,17 @@ class Installation:
         self._tell(f"{image.name} should be on the board, but {reason}")
         return None
 
-    def _put(self, image: DiskImage) -> dict[str, Any]:
+    def _put(self, image: DiskImage) -> None:
         self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.overwrites}")
         self.bench.abandon()
         if not self._way.with_power:
             self.bench.off()
-
-        def progress(what: str, done: int, whole: int) -> None:
-            if what == "write":  # nothing stands against writing any more
-                self.book.begins(image.name, image.hashes.content)
-            self._progress(what, done, whole)
-
         self._writing = True
         try:
-            done = self._way.put(image, progress)
+            self._way.put(image, lambda: self.book.begins(image.name, image.hashes.content))
         finally:
             self._writing = False
         self.book.written()
-        if "written" in done:
-            self._tell(f"wrote {done['written'] >> 10} KiB, and read it all back")
-        return done
 
     def _before_power_on(self) -> None:
         if self._writing:
@@ -159,18 +143,18 @@ class Installation:
         running.check(image.identity, runs, own_loader=self._way.own_loader)
         return runs
 
-    def _identified(self, image: DiskImage, runs: Running, written: dict[str, Any]) -> Installed:
+    def _identified(self, image: DiskImage, runs: Running, *, left_alone: bool) -> Installed:
         self.book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
-            "write": written,
+            "left_alone": left_alone,
         }
         survey = self.bench.shell().run(scratch.SURVEY, _SURVEY_S).text
         if remedy := scratch.removed(survey, self.board, runs.device):
             self._tell(f"note: {remedy}")
-        return Installed(image, facts, "left_alone" in written, runs)
+        return Installed(image, facts, left_alone, runs)
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from labgrid.exceptions import NoDriverFoundError
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
 from evmperf.measure.bench import Shell
@@ -52,7 +52,7 @@ class NetworkWay(Way):
         if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
             raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, object]:
+    def put(self, image: DiskImage, begins: Callable[[], None]) -> None:
         """Start the system in memory, and have it write and read back."""
         try:
             url = str(self._provider.stage(str(image.content)))
@@ -71,20 +71,14 @@ class NetworkWay(Way):
                     f"server, its files, the network and the cable"
                 ) from error
             try:
-                return self._install(shell, image, url, progress)
+                self._check(shell, image)
+                begins()
+                self._write(shell, image, url)
+                writer.check(self._device, self._sum(shell, image.hashes.size), image)
             except BoardError as error:
                 raise LabError(
                     f"the board was lost while it wrote {self._device}: {error}; write the image again"
                 ) from error
-
-    def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, object]:
-        size = image.hashes.size
-        self._check(shell, image)
-        progress("write", 0, size)
-        self._write(shell, image, url)
-        progress("verify", 0, size)
-        writer.check(self._device, self._sum(shell, size), image)
-        return {"written": size, "url": url}
 
     def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
         """What a function of network.sh prints that works on so many bytes."""

@@ -1,12 +1,11 @@
 """How an image gets onto a board's boot medium: by a card switch or the lab's own command."""
 
 import shlex
-from typing import Any
+from collections.abc import Callable
 
 from evmperf.boards.board import Board
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.model.errors import LabError, UsageError
 
@@ -21,12 +20,14 @@ class Way:
     with_power = False
     """Whether the board itself writes; else its power is off meanwhile."""
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
-        """Make the medium equal to the image; returns facts of that for the record."""
+    def put(self, image: DiskImage, begins: Callable[[], None]) -> None:
+        """Make the medium equal to the image; calls `begins` before the first byte, when nothing stands
+        against writing any more.
+        """
         raise NotImplementedError
 
     def ready(self) -> None:
-        """See, before each power-on, that the board has its medium, and that it is whole."""
+        """See, before each power-on, that the board has its medium."""
 
 
 class CardWay(Way):
@@ -37,12 +38,12 @@ class CardWay(Way):
     def __init__(self, switch: CardSwitch) -> None:
         self._switch = switch
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, begins: Callable[[], None]) -> None:
         """Write the card at its host, and move it back into the board."""
         self._switch.to("host")
         try:
             medium, prefix = self._switch.medium(), self._switch.prefix()
-            return writer.write(medium, image, progress, self._switch.copy, prefix)
+            writer.write(medium, image, begins, self._switch.copy, prefix)
         finally:
             self._switch.to("dut")
 
@@ -60,12 +61,11 @@ class CommandWay(Way):
             raise UsageError(f"{board.file_name}: image.command must have {{image}} in it")
         self.overwrites = f"the medium that `{self._command}` writes"
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, object]:
+    def put(self, image: DiskImage, begins: Callable[[], None]) -> None:
         """Call the command with the image as it was given; its own output is its error's reason."""
+        begins()
         command = self._command.replace("{image}", shlex.quote(str(image.file)))
-        progress("write", 0, image.hashes.size)
         done = writer.run(command, folder=self._board.file.resolve().parent)
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {lines[-1][:200]}")
-        return {"by": self._command}

@@ -10,9 +10,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.model.errors import LabError, UsageError, one_line
 
@@ -34,12 +32,12 @@ _READ = "dd if={0} bs=1M count={1} iflag=fullblock$([ -b {0} ] && echo ,direct) 
 def write(
     path: str,
     image: DiskImage,
-    progress: Progress,
+    begins: Callable[[], None] = lambda: None,
     copy: Callable[[str, str], None] | None = None,
     prefix: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Make a medium equal to an image by `copy` (of a file to a path), else by dd, and read it back once;
-    returns the bytes `written`. `prefix` are the words before a command on the medium's host.
+) -> None:
+    """Make a medium equal to an image by `copy` (of a file to a path), else by dd, and read it back once.
+    `begins` is called before the first byte, `prefix` are the words before a command on the medium's host.
 
     Raises UsageError for a medium that is too small, LabError for one that cannot be written or read back.
     """
@@ -47,16 +45,13 @@ def write(
     room = _room(path, prefix)
     if size > room:
         raise UsageError(f"the image has {size} bytes and {path} only {room}: use a larger medium")
-    progress("write", 0, size)
+    begins()
     (copy or _dd)(str(image.content), path)
-    progress("verify", 0, size)
     done = run(_READ.format(shlex.quote(path), -(-size // _BLOCK), size), prefix)
     found = done.stdout.split(" ")[0]
     if "error" in done.stderr.lower() or len(found) != 64:
         raise LabError(f"{path} cannot be read back ({_reason(done.stderr)}): replace the medium")
     check(path, found, image)
-    progress("verify", size, size)
-    return {"written": size}
 
 
 def check(path: str, found: str, image: DiskImage) -> None:
