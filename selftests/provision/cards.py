@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.content import Hashes
 from selftests.provision.imagelab import MIB
 
 USED = 0xA5
@@ -42,7 +41,7 @@ class Image:
         self.content = self.file = file
         self.name = file.name
         data = file.read_bytes()
-        self.hashes = Hashes("", hashlib.sha256(data).hexdigest(), len(data))
+        self.size, self.content_sha256 = len(data), hashlib.sha256(data).hexdigest()
 
 
 def put(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from evmperf.lab.provision import download
+from evmperf.lab.provision import content, download
 from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.image import check_fits
 from evmperf.model.errors import LabError, UsageError
@@ -32,7 +32,7 @@ def test_another_file_under_the_same_address_is_fetched_anew(server, tmp_path):
     longer = imagelab.build(tmp_path / "b.wic", Spec(root_mib=6))
     server.content = imagelab.pack(longer, "zst").read_bytes()
     second = open_image(server.url)
-    assert second.hashes.file == hashlib.sha256(server.content).hexdigest() != first.hashes.file
+    assert second.sha256 == hashlib.sha256(server.content).hexdigest() != first.sha256
     assert second.content.read_bytes() == longer.read_bytes()
 
 
@@ -62,7 +62,7 @@ def test_a_part_of_another_file_is_not_continued(server, tmp_path):
         imagelab.build(tmp_path / "b.wic", Spec(root_mib=6)).read_bytes()
     )
     image = open_image(server.url)
-    assert image.hashes.file == hashlib.sha256(server.content).hexdigest()
+    assert image.sha256 == hashlib.sha256(server.content).hexdigest()
 
 
 def test_a_silent_server_is_said_so(server, tmp_path, monkeypatch):
@@ -76,6 +76,20 @@ def test_a_silent_server_is_said_so(server, tmp_path, monkeypatch):
 def test_a_wrong_address_is_the_user_s(server, tmp_path):
     with pytest.raises(UsageError, match="404 Not Found: correct the address"):
         open_image(server.url.replace("a.wic.zst", "b.wic"))
+
+
+@pytest.mark.parametrize("form", ["{sum}  {name}\n", "{sum}\n"])
+def test_a_checksum_beside_the_image_counts(plain, tmp_path, form):
+    given = tmp_path / "a.wic"
+    given.write_bytes(plain.read_bytes())
+    right = content.sha256(given)
+    beside = tmp_path / "a.wic.sha256"
+    beside.write_text(form.format(sum=right, name=given.name))
+    assert open_image(str(given)).sha256 == right
+    for wrong, said in (("0" * 64, f"has SHA-256 {right}, but 0000"), ("none", "has no SHA-256 in it")):
+        beside.write_text(form.format(sum=wrong, name=given.name))
+        with pytest.raises(UsageError, match=said):
+            open_image(str(given))
 
 
 def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):

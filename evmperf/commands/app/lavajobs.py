@@ -123,7 +123,7 @@ def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]
     says = image.identity
     words = {
         "name": image.name,
-        "sha256": image.hashes.file,
+        "sha256": image.sha256,
         "uboot": says.uboot,
         "kernel": says.kernel,
         "version": says.kernel_version,

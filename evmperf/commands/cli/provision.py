@@ -44,15 +44,14 @@ def _image(options: argparse.Namespace) -> None:
     """
     board = boards.load(boards.find(options.board)) if options.board else None
     image = open_image(options.image, board, lambda line: print(line, file=sys.stderr))
-    size = image.hashes.size
     if options.write:
         writer.write(options.write, image)
-        print(f"{options.write}: {size >> 10} KiB written, all of it read back")
+        print(f"{options.write}: {image.size >> 10} KiB written, all of it read back")
     if options.json:
-        facts = image.facts() | {"content_bytes": size} | msgspec.structs.asdict(image.identity)
+        facts = image.facts() | {"content_bytes": image.size} | msgspec.structs.asdict(image.identity)
         print(json.dumps(facts, indent=1))
     else:
-        print(f"{image.name}: {size >> 20} MiB, SHA-256 {image.hashes.file}")
+        print(f"{image.name}: {image.size >> 20} MiB, SHA-256 {image.sha256}")
         for word, value in _lines(image.identity):
             print(f"  {word:<17} {value}")
     if board:

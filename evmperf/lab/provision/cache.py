@@ -18,24 +18,23 @@ import msgspec
 from evmperf.boards.board import Board
 from evmperf.lab.provision import content as contents
 from evmperf.lab.provision import download, identity
-from evmperf.lab.provision import image as images
-from evmperf.lab.provision.content import Hashes
 from evmperf.lab.provision.identity import Identity
-from evmperf.lab.provision.image import DiskImage
+from evmperf.lab.provision.image import DiskImage, check_fits
 from evmperf.lab.provision.record import stored
 from evmperf.measure.runs import folders
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model.errors import LabError, UsageError
 
-SCHEMA = 4
+_SCHEMA = 5
 
 
 class _Kept(msgspec.Struct):
-    """What is known of a file in this `state` (size, time, inode), as image.json has it."""
+    """What image.json keeps of a file in this `state`: this schema, and the file's size, time and inode."""
 
-    schema: int
     state: str
-    hashes: Hashes
+    size: int
+    sha256: str
+    content_sha256: str
     identity: Identity
 
 
@@ -46,54 +45,55 @@ def open_image(
     the board; `tell` gets a line for each fetch. Raises UsageError for an unusable image, LabError for a
     failed fetch or a full disk.
     """
-    if download.is_url(given):
-        with _held(given) as folder:
-            image = _fetched(given, folder, tell)
-    else:
-        file = Path(given).expanduser().absolute()
-        if not file.is_file():
-            raise UsageError(f"there is no image {given}: give a file, or a URL with http:// or https://")
-        with _held(str(file)) as folder:
-            image = _of_file(given, file, folder, images.expected_checksum(file))
+    fetched = download.is_url(given)
+    source = given if fetched else str(Path(given).expanduser().absolute())
+    if not fetched and not Path(source).is_file():
+        raise UsageError(f"there is no image {given}: give a file, or a URL with http:// or https://")
+    with _held(source) as folder:
+        expected = download.checksum(source)
+        file = download.fetch(source, folder, tell) if fetched else Path(source)
+        try:
+            image = _of_file(source, file, folder)
+            if expected not in ("", image.sha256):
+                raise UsageError(
+                    f"{source} has SHA-256 {image.sha256}, but {expected} is expected: fetch it again, "
+                    f"or correct the expected checksum"
+                )
+        except UsageError:
+            # The file is unusable: the next call fetches it again.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     if board:
-        images.check_fits(image, board)
+        check_fits(image, board)
     return image
 
 
-def _fetched(url: str, folder: Path, tell: Callable[[str], None]) -> DiskImage:
-    expected = download.checksum(url)
-    file = download.fetch(url, folder, tell)
+def _of_file(source: str, file: Path, folder: Path) -> DiskImage:
     try:
-        return _of_file(url, file, folder, expected)
-    except UsageError:
-        # The file is unusable: the next call fetches it again.
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _of_file(source: str, file: Path, folder: Path, expected: str) -> DiskImage:
-    stat = file.stat()
+        stat = file.stat()
+        with file.open("rb") as stream:
+            unpacker = contents.decompressor(stream.read(8))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     # Identifies the file without reading it.
-    state = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
-    packed = bool(contents.kind(file))
-    content = folder / "content.img" if packed else file
+    state = f"{_SCHEMA} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
+    content = folder / "content.img" if unpacker else file
     kept = stored(folder / "image.json", _Kept)
-    known = kept and (kept.schema, kept.state) == (SCHEMA, state) and content.is_file()
-    if kept is None or not known or content.stat().st_size != kept.hashes.size:
-        new = folder / "content.new"
-        try:
-            hashes = contents.unpack(file, new if packed else None)
-            images.check_sum(file, hashes.file, expected)
-            kept = _Kept(SCHEMA, state, hashes, identity.read(new if packed else file))
-            if packed:
-                new.rename(content)
-        finally:
-            new.unlink(missing_ok=True)
+    known = kept and kept.state == state and content.is_file()
+    if kept is None or not known or content.stat().st_size != kept.size:
+        new = folder / "content.new" if unpacker else file
+        if unpacker:
+            contents.unpack(file, unpacker, new)
+        says, of_content = identity.read(new), contents.sha256(new)
+        of_file = contents.sha256(file) if unpacker else of_content
+        kept = _Kept(state, new.stat().st_size, of_file, of_content, says)
+        if unpacker:
+            # Who writes the former content to a medium goes on with it.
+            new.rename(content)
         write_whole(folder / "image.json", msgspec.json.encode(kept))
-    images.check_sum(file, kept.hashes.file, expected)
-    name = download.called(source) if download.is_url(source) else file.name
     os.utime(folder)
-    return DiskImage(source, file, content, kept.hashes, kept.identity, name)
+    name = download.called(source) if download.is_url(source) else file.name
+    return DiskImage(source, file, content, kept.size, kept.sha256, kept.content_sha256, kept.identity, name)
 
 
 @contextlib.contextmanager

@@ -1,21 +1,14 @@
-"""The content of an image file, decompressed by the programs of this host, with its hashes."""
+"""The content of an image file, decompressed by the programs of this host."""
 
-import contextlib
 import errno
 import hashlib
+import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
-
-import msgspec
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError, one_line
-
-_PIECE = 1 << 20
-
 
 _FORMATS: dict[str, tuple[bytes, str, list[str]]] = {
     "xz": (b"\xfd7zXZ\x00", "xz-utils", ["xz", "-dc"]),
@@ -23,31 +16,7 @@ _FORMATS: dict[str, tuple[bytes, str, list[str]]] = {
     "gz": (b"\x1f\x8b", "gzip", ["gzip", "-dc"]),
     "bz2": (b"BZh", "bzip2", ["bzip2", "-dc"]),
 }
-"""By suffix what compressed files begin with, and the package and command that decompress its input."""
-SUFFIXES = tuple(_FORMATS)
-"""What compressed images are called: their last suffix."""
-
-
-class Hashes(msgspec.Struct, frozen=True):
-    """SHA-256 of an image file, SHA-256 of its content, and size of the content in bytes."""
-
-    file: str
-    content: str
-    size: int
-
-
-def kind(file: Path) -> str:
-    """A file's compression (of SUFFIXES, or ""); raises UsageError if unreadable."""
-    try:
-        with file.open("rb") as stream:
-            return of_bytes(stream.read(8))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-
-
-def of_bytes(head: bytes) -> str:
-    """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
-    return next((name for name, (magic, *_) in _FORMATS.items() if head.startswith(magic)), "")
+"""By suffix what compressed data begins with, and the package and command that decompress their input."""
 
 
 def program(name: str, package: str, what: str) -> str:
@@ -58,58 +27,47 @@ def program(name: str, package: str, what: str) -> str:
     return found
 
 
-def stream(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
-    """The decompressed content of an open file from its position on; raises UsageError, with the image's
-    `name`, for a damaged or truncated file.
-    """
-    if not compression:
-        while data := file.read(_PIECE):
-            yield data
-        return
-    _, package, (command, *options) = _FORMATS[compression]
-    words = [program(command, package, "decompresses"), *options]
-    with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stderr
-        try:
-            while data := process.stdout.read(_PIECE):
-                yield data
-            said = process.stderr.read(4096).decode("utf-8", "replace").strip().splitlines()
-            if process.wait():
-                reason = one_line(said[-1], 160) if said else f"{command} ended with {process.returncode}"
-                raise UsageError(f"{name} is damaged or cut short: {reason}; fetch it again")
-        finally:
-            process.kill()
+def decompressor(head: bytes) -> list[str]:
+    """The command that decompresses data that begins like this, [] for plain data; raises LabError."""
+    for magic, package, (name, *options) in _FORMATS.values():
+        if head.startswith(magic):
+            return [program(name, package, "decompresses"), *options]
+    return []
 
 
-def check_room(error: OSError, folder: Path, what: str) -> None:
-    """Raise LabError if a file could not be written for lack of space."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+def check_room(reason: str, folder: Path, what: str) -> None:
+    """Raise LabError if a file could not be written for lack of space, as the system's words say."""
+    if any(os.strerror(number) in reason for number in (errno.ENOSPC, errno.EDQUOT)):
         raise LabError(
             f"there is no room in {folder} for {what}: clean up there, or point EVMPERF_CACHE at a "
             f"larger disk"
         ) from None
 
 
-def unpack(file: Path, target: Path | None) -> Hashes:
-    """Hash a file and its content, which is written to `target`; raises UsageError or LabError."""
-    packed = kind(file)
-    content, size = hashlib.sha256(), 0
-    try:
-        with file.open("rb", buffering=0) as source:
-            of_file = hashlib.file_digest(source, "sha256").hexdigest() if packed else ""
-            source.seek(0)
-            with target.open("wb") if target else contextlib.nullcontext() as sink:
-                for piece in stream(source, packed, str(file)):
-                    content.update(piece)
-                    size += len(piece)
-                    if size > limits.IMAGE_BYTES:
-                        much = f"{limits.IMAGE_BYTES >> 30} GiB"
-                        raise UsageError(f"{file} unpacks to more than {much}, the limit of an image")
-                    if sink:
-                        sink.write(piece)
-    except OSError as error:
-        if target:
-            check_room(error, target.parent, f"the content of {file}")
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    return Hashes(of_file or content.hexdigest(), content.hexdigest(), size)
+def unpack(file: Path, command: list[str], target: Path) -> None:
+    """Write what a command makes of a compressed file; raises UsageError for a damaged one, LabError for a
+    full disk.
+    """
+    with file.open("rb") as source, target.open("wb") as sink:
+        limited = [program("prlimit", "util-linux", "limits"), f"--fsize={limits.IMAGE_BYTES}", *command]
+        environment = {**os.environ, "LC_ALL": "C"}
+        done = subprocess.run(
+            limited, stdin=source, stdout=sink, stderr=subprocess.PIPE, env=environment, check=False
+        )
+    if not done.returncode:
+        return
+    lines = done.stderr[:4096].decode("utf-8", "replace").strip().splitlines()
+    reason = lines[-1] if lines else f"{command[0]} ended with {done.returncode}"
+    size = target.stat().st_size
+    target.unlink()
+    check_room(reason, target.parent, f"the content of {file}")
+    # xz leaves holes, so that its file may be smaller than where it was stopped.
+    if size >= limits.IMAGE_BYTES or os.strerror(errno.EFBIG) in reason:
+        raise UsageError(f"{file} unpacks to more than {limits.IMAGE_BYTES >> 30} GiB, the limit of an image")
+    raise UsageError(f"{file} is damaged or cut short: {one_line(reason, 160)}; fetch it again")
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

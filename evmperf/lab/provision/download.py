@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import requests
 import urllib3
 
-from evmperf.lab.provision.content import SUFFIXES, check_room
+from evmperf.lab.provision.content import check_room
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError, one_line
@@ -39,8 +39,7 @@ def fetch(url: str, folder: Path, tell: Callable[[str], None]) -> Path:
     LabError, or UsageError for no such file or a URL that names none.
     """
     # The suffixes tell flashers the compression.
-    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
-    file = folder / f"image{suffixes[0] if suffixes else ''}"
+    file = folder / "".join(("fetched", *PurePosixPath(called(url)).suffixes[-2:]))
     for left in reversed(range(TRIES)):
         try:
             _continue(url, file, tell)
@@ -53,7 +52,7 @@ def fetch(url: str, folder: Path, tell: Callable[[str], None]) -> Path:
                 ) from None
             time.sleep(PAUSE_S)
         except OSError as error:
-            check_room(error, folder, url)
+            check_room(str(error), folder, url)
             raise LabError(f"{file} cannot be written: {error.strerror}") from None
     return file
 
@@ -66,16 +65,24 @@ def called(url: str) -> str:
     return name
 
 
-def checksum(url: str) -> str:
-    """The SHA-256 in the server's file URL.sha256, "" if there is none."""
-    with (
-        contextlib.suppress(requests.RequestException, urllib3.exceptions.HTTPError),
-        requests.get(f"{url}.sha256", stream=True, timeout=TIMEOUT_S) as answer,
-    ):
-        line = answer.raw.read(_LINE, decode_content=True) if answer.ok else b""
-        match = re.match(rb"\s*([0-9a-fA-F]{64})\b", line)
-        return match[1].decode().lower() if match else ""
-    return ""
+def checksum(source: str) -> str:
+    """The SHA-256 in the file SOURCE.sha256 beside an image, "" if there is none. Raises UsageError for
+    such a file of this host without one.
+    """
+    beside, line = f"{source}.sha256", b""
+    if is_url(source):
+        with (
+            contextlib.suppress(requests.RequestException, urllib3.exceptions.HTTPError),
+            requests.get(beside, stream=True, timeout=TIMEOUT_S) as answer,
+        ):
+            line = answer.raw.read(_LINE, decode_content=True) if answer.ok else b""
+    elif Path(beside).is_file():
+        with Path(beside).open("rb") as file:
+            line = file.read(_LINE)
+    match = re.match(rb"\s*([0-9a-fA-F]{64})\b", line)
+    if not match and Path(beside).is_file():
+        raise UsageError(f"{beside} has no SHA-256 in it: correct or remove it")
+    return match[1].decode().lower() if match else ""
 
 
 def _continue(url: str, file: Path, tell: Callable[[str], None]) -> None:

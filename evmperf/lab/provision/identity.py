@@ -4,12 +4,10 @@ loaders say of themselves. A board that runs the image shows the same facts on i
 Programs of Debian read it, without root: sfdisk, mtools, debugfs of e2fsprogs.
 """
 
-import contextlib
 import itertools
 import json
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -264,20 +262,13 @@ def kernel(data: bytes) -> tuple[str, str] | None:
     None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked.
     """
     packed = [match.start() for match in itertools.islice(_PACKED.finditer(data), _MOST_PACKED)]
-    for plain in itertools.chain([data], (_unpacked(data, start) for start in packed)):
+    for plain in itertools.chain([data], (_unpacked(data[start:]) for start in packed)):
         if release := _LINUX.search(plain):
             return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
     return None
 
 
-def _unpacked(data: bytes, start: int = 0) -> bytes:
-    """The content of compressed data from its byte `start` on, as far as it can be read."""
-    plain = bytearray()
-    with contextlib.suppress(UsageError), tempfile.TemporaryFile(buffering=0) as file:
-        file.write(data[start:])
-        file.seek(0)
-        for piece in contents.stream(file, contents.of_bytes(data[start : start + 8]), "kernel"):
-            plain += piece
-            if len(plain) >= _KERNEL_LIMIT:
-                break
-    return bytes(plain[:_KERNEL_LIMIT])
+def _unpacked(data: bytes) -> bytes:
+    """The content of compressed data, as far as it can be read."""
+    command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
+    return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout

@@ -93,7 +93,7 @@ class Installation:
         the running system identifies itself as the image; its root was mounted no more often than this
         host has switched the board on since. Changes of files on the running system are not seen.
         """
-        if not self.book.read().may_hold(image.hashes.content):
+        if not self.book.read().may_hold(image.content_sha256):
             return None
         try:
             runs = self._checked(image)
@@ -107,13 +107,13 @@ class Installation:
         return None
 
     def _put(self, image: DiskImage) -> None:
-        self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.overwrites}")
+        self._tell(f"writing {image.name} ({image.size >> 20} MiB) to {self.overwrites}")
         self.bench.abandon()
         if not self._way.with_power:
             self.bench.off()
         self._writing = True
         try:
-            self._way.put(image, lambda: self.book.begins(image.name, image.hashes.content))
+            self._way.put(image, lambda: self.book.begins(image.name, image.content_sha256))
         finally:
             self._writing = False
         self.book.written()

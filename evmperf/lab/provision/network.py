@@ -74,7 +74,7 @@ class NetworkWay(Way):
                 self._check(shell, image)
                 begins()
                 self._write(shell, image, url)
-                writer.check(self._device, self._sum(shell, image.hashes.size), image)
+                writer.check(self._device, self._sum(shell, image.size), image)
             except BoardError as error:
                 raise LabError(
                     f"the board was lost while it wrote {self._device}: {error}; write the image again"
@@ -103,16 +103,16 @@ class NetworkWay(Way):
                 f"{self._device} is an SD card this time, and not the eMMC: the system of "
                 f"media.network must probe the controllers one after the other"
             )
-        if int(size[1]) * 512 < image.hashes.size:
+        if int(size[1]) * 512 < image.size:
             raise UsageError(
-                f"the image has {image.hashes.size} bytes and {self._device} only "
+                f"the image has {image.size} bytes and {self._device} only "
                 f"{int(size[1]) * 512}: use a larger disk"
             )
         if re.search(rf"^{re.escape(self._device)}\S* ", survey, re.MULTILINE):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
     def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
-        output = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S)
+        output = self._ask(shell, "write_disk", image.size, url=url, silence=SILENCE_S)
         if failed := re.search(r"^cannot write: *(.*)", output, re.MULTILINE):
             raise LabError(
                 f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "

@@ -41,7 +41,7 @@ def write(
 
     Raises UsageError for a medium that is too small, LabError for one that cannot be written or read back.
     """
-    size = image.hashes.size
+    size = image.size
     room = _room(path, prefix)
     if size > room:
         raise UsageError(f"the image has {size} bytes and {path} only {room}: use a larger medium")
@@ -56,9 +56,9 @@ def write(
 
 def check(path: str, found: str, image: DiskImage) -> None:
     """Raise LabError if the SHA-256 of what was read back is not the image's."""
-    if found != image.hashes.content:
+    if found != image.content_sha256:
         raise LabError(
-            f"{path} reads back with SHA-256 {found[:12]}, and {image.name} has {image.hashes.content[:12]}: "
+            f"{path} reads back with SHA-256 {found[:12]}, and {image.name} has {image.content_sha256[:12]}: "
             f"write it again, and replace the medium if it does not keep its data then either"
         )
 
