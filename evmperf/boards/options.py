@@ -331,8 +331,6 @@ class Provisioning(Section, frozen=True):
 
     machine: Text = ""
     """The machine name of this board's images (their /etc/hostname)."""
-    silicon: Literal["", "gp", "hs-fs", "hs-se"] = ""
-    """Its chip type; an image's tiboot3.bin must match it."""
     device: Text = ""
     """The disk that a system in memory writes over the network, e.g. /dev/mmcblk0; the strategy's
     media.network starts that system.

@@ -13,7 +13,7 @@ from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.image import check_fits
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
-from selftests.provision.imagelab import LOADER, Spec
+from selftests.provision.imagelab import Spec
 from selftests.provision.test_ways import board
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -142,15 +142,6 @@ def test_an_image_for_another_machine_is_refused(plain, tmp_path):
     check_fits(image, board(tmp_path, machine="am64xx-evm"))
     with pytest.raises(UsageError, match=r"is for the machine am64xx-evm, and b\.yaml says"):
         check_fits(image, board(tmp_path, machine="am62xx-evm"))
-
-
-def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
-    boot = {"u-boot.img": LOADER, "tiboot3.bin": b"fs", "tiboot3-am64x-hs-fs-evm.bin": b"fs"}
-    raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
-    image = open_image(str(raw))
-    check_fits(image, board(tmp_path, silicon="hs-fs"))
-    with pytest.raises(UsageError, match=r"hs-fs chips, .*b\.yaml .*image.silicon: gp"):
-        check_fits(image, board(tmp_path, silicon="gp"))
 
 
 def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):

@@ -6,13 +6,11 @@ import msgspec
 import pytest
 
 from evmperf.lab.provision import running
-from evmperf.lab.provision.identity import Identity
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.model.errors import LabError
 from selftests.provision.imagelab import BANNER, RELEASE, VERSION
 
-SAYS = Identity(
-    label="dos",
-    disk="0badcafe",
+SAYS = SystemIdentity(
     root="0badcafe-02",
     uboot=BANNER,
     kernel=RELEASE,

@@ -58,10 +58,11 @@ class WithCard(FakeBoard):
 
     def switch(self, on):
         if on:
-            system = identity.file_system(self.card, identity.table_of(self.card).partitions[1])
+            _, (start, _, _) = identity._partitions(self.card)
+            system = identity._ext(self.card, start)
             for name in ("etc/os-release", "etc/hostname"):
-                (self._root / name).write_bytes(system.read(f"/{name}"))
-            word = system.read("/etc/init.d/rcS").split()[0]
+                (self._root / name).write_bytes(system(f"/{name}"))
+            word = system("/etc/init.d/rcS").split()[0]
             self.boots = ["well" if word in PACE_S else "panic"]
             self.pace_s = PACE_S.get(word, 0) * self.load
         super().switch(on)

@@ -17,7 +17,7 @@ from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
 from evmperf.lab.provision import writer
 from evmperf.lab.provision.cache import open_image
-from evmperf.lab.provision.identity import Identity
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.lab.provision.installation import Installation, Installed
 from evmperf.measure import boardfile
 from evmperf.measure.signals import listening
@@ -39,7 +39,7 @@ group("image", "Images: what one holds, and putting one on a board (docs/provisi
     ),
 )
 def _image(options: argparse.Namespace) -> None:
-    """Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
+    """Shows the release, machine, kernel, U-Boot and root of an image, without mounting it and without
     root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2) or a URL.
     """
     board = boards.load(boards.find(options.board)) if options.board else None
@@ -58,16 +58,14 @@ def _image(options: argparse.Namespace) -> None:
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
 
 
-def _lines(says: Identity) -> list[tuple[str, str]]:
+def _lines(says: SystemIdentity) -> list[tuple[str, str]]:
     """What an image says of itself, as pairs of a word and its value."""
     words = {
         "release": says.release,
         "machine": says.machine,
         "operating system": says.name,
         "kernel": f"{says.kernel} {says.kernel_version}".strip(),
-        "U-Boot": says.uboot + (f" ({says.loader})" if says.loader else ""),
-        "chip": says.silicon,
-        "disk": f"{says.label} {says.disk}",
+        "U-Boot": says.uboot,
         "root": f"PARTUUID={says.root}" if says.root else "",
     }
     return [(word, value) for word, value in words.items() if value]

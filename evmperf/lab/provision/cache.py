@@ -18,7 +18,7 @@ import msgspec
 from evmperf.boards.board import Board
 from evmperf.lab.provision import content as contents
 from evmperf.lab.provision import download, identity
-from evmperf.lab.provision.identity import Identity
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.lab.provision.image import DiskImage, check_fits
 from evmperf.lab.provision.record import stored
 from evmperf.measure.runs import folders
@@ -35,7 +35,7 @@ class _Kept(msgspec.Struct):
     size: int
     sha256: str
     content_sha256: str
-    identity: Identity
+    identity: SystemIdentity
 
 
 def open_image(

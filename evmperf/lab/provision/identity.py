@@ -1,16 +1,15 @@
-"""What an image is, read without booting or mounting it: its partition table, and what its kernels and boot
+"""What an image is, read without booting or mounting it: its partitions, and what its kernels and boot
 loaders say of themselves. A board that runs the image shows the same facts on its console to compare with.
 
-Programs of Debian read it, without root: sfdisk, mtools, debugfs of e2fsprogs.
+Programs of Debian read it, without root: partx, mtools, debugfs of e2fsprogs.
 """
 
 import itertools
-import json
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -20,132 +19,19 @@ from evmperf.model.errors import UsageError
 
 _TIMEOUT_S = 120.0
 _LINKS = 8
+_SECTOR = 512
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "MTOOLS_SKIP_CHECK": "1"}
-_LOADERS = ("u-boot.img", "u-boot.bin", "tispl.bin")
+_LOADERS = ("u-boot.img", "u-boot.bin")
 _KERNELS = ("Image", "Image.gz", "fitImage", "vmlinuz", "zImage")
-_SILICON = re.compile(r"tiboot3-.*?(?:-|_)(gp|hs-fs|hs)(?:-|_).*\.bin")
-_SILICON_NAMES = {"gp": "gp", "hs-fs": "hs-fs", "hs": "hs-se"}
 _PACKED = re.compile(rb"\x1f\x8b\x08|\xfd7zXZ\0|\x28\xb5\x2f\xfd|BZh[1-9]1AY")
 _MOST_PACKED = 64
 _KERNEL_LIMIT = 1 << 28
 
-_BANNER = re.compile(rb"U-Boot (?:SPL )?20\d\d\.\d\d[^\0\n\r(]{0,80}\([^)\0\n]{10,60}\)")
+_BANNER = re.compile(rb"U-Boot 20\d\d\.\d\d[^\0\n\r(]{0,80}\([^)\0\n]{10,60}\)")
 _LINUX = re.compile(rb"Linux version (\S+) [^\0\n]*?(#\d+ [^\0\n]+)")
 
-
-class Partition(NamedTuple):
-    """One partition: `start` and `size` in bytes; `uuid` is its PARTUUID."""
-
-    start: int
-    size: int
-    uuid: str
-
-
-class PartitionTable(NamedTuple):
-    """A partition table: `label` is dos or gpt, `id` the disk's: 8 hex digits, or a UUID."""
-
-    label: str
-    id: str
-    partitions: tuple[Partition, ...]
-
-
-def table_of(file: Path) -> PartitionTable:
-    """The table of a disk or an image of one; raises UsageError for a file that has none."""
-    done = _run("sfdisk", "fdisk", "--json", str(file))
-    try:
-        data: dict[str, Any] = json.loads(done.stdout)["partitiontable"]
-        sector, disk = int(data.get("sectorsize", 512)), str(data["id"]).removeprefix("0x").lower()
-        partitions = []
-        for entry in data.get("partitions", []):
-            # "FILE1", "/dev/mmcblk1p2": the number is what the name ends with.
-            number = int(re.findall(r"\d+$", entry["node"])[0])
-            uuid = str(entry.get("uuid", f"{disk}-{number:02x}")).lower()
-            partitions.append(Partition(int(entry["start"]) * sector, int(entry["size"]) * sector, uuid))
-        return PartitionTable(str(data["label"]), disk, tuple(partitions))
-    except (ValueError, LookupError, TypeError):
-        reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["sfdisk finds none"])[-1]
-        raise UsageError(
-            f"{file} has no partition table ({reason}): it is not an image of a whole disk"
-        ) from None
-
-
-class Fat:
-    """A FAT file system, read by mtools. What does not exist is None or empty."""
-
-    def __init__(self, image: Path, partition: Partition) -> None:
-        self._where = f"{image}@@{partition.start}"
-
-    def read(self, path: str) -> bytes | None:
-        """A file's content."""
-        done = _run("mcopy", "mtools", "-n", "-i", self._where, f"::{path}", "-")
-        return done.stdout if done.returncode == 0 else None
-
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder."""
-        done = _run("mdir", "mtools", "-b", "-i", self._where, f"::{folder}")
-        lines = done.stdout.decode("utf-8", "replace").splitlines()
-        return [PurePosixPath(line.strip().rstrip("/")).name for line in lines if "::" in line]
-
-
-class Ext:
-    """An ext2, ext3 or ext4 file system, read by debugfs. What does not exist is None or empty."""
-
-    def __init__(self, image: Path, partition: Partition) -> None:
-        if any(character in str(image) for character in "?\n"):
-            raise UsageError(f"{image} has a question mark in its name: rename it")
-        self._where = f"{image}?offset={partition.start}"
-
-    def read(self, path: str) -> bytes | None:
-        """A file's content; symbolic links are followed."""
-        path, about = self._followed(path)
-        return self._ask("cat", path) if "Type: regular" in about else None
-
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder."""
-        # -p: /INODE/MODE/UID/GID/NAME/SIZE/
-        lines = self._ask("ls -p", self._followed(folder)[0]).decode("utf-8", "replace").splitlines()
-        names = [line.split("/")[5] for line in lines if line.count("/") >= 6]
-        return [name for name in names if name not in (".", "..", "")]
-
-    def _followed(self, path: str) -> tuple[str, str]:
-        """Where symbolic links lead, and what debugfs says of that."""
-        for _ in range(_LINKS):
-            about = self._ask("stat", path).decode("utf-8", "replace")
-            if "Type: symlink" not in about:
-                return path, about
-            fast = re.search(r'Fast link dest: "(.*)"', about)
-            # A long link has its target in a block of its own.
-            target = fast[1] if fast else self._ask("cat", path).decode("utf-8", "replace")
-            path = str(PurePosixPath(path).parent / target)
-        return path, ""
-
-    def _ask(self, request: str, path: str) -> bytes:
-        quoted = path.replace('"', '""')
-        # What debugfs says of itself, and its errors, go to stderr.
-        return _run("debugfs", "e2fsprogs", "-R", f'{request} "{quoted}"', self._where).stdout
-
-
-def file_system(image: Path, partition: Partition) -> Fat | Ext | None:
-    """The file system of a partition, by its superblock; None for a kind that is not read."""
-    with image.open("rb") as file:
-        file.seek(partition.start)
-        head = file.read(2048)
-    # FAT: the signature of a boot sector, and its type in one of two places.
-    if head[510:512] == b"\x55\xaa" and (head[54:57] == b"FAT" or head[82:85] == b"FAT"):
-        return Fat(image, partition)
-    return Ext(image, partition) if head[1080:1082] == b"\x53\xef" else None
-
-
-def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the host; raises LabError that names its package."""
-    return subprocess.run(
-        [contents.program(name, package, "reads"), *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-        env=_ENVIRONMENT,
-    )
+Read = Callable[[str], bytes]
+"""Gives the content of a file by its path, b"" for one that is not there."""
 
 
 class SystemIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,86 +61,112 @@ class SystemIdentity(msgspec.Struct, frozen=True, kw_only=True):
         return self.os_release.get("PRETTY_NAME", "")
 
 
-class Identity(SystemIdentity, frozen=True, kw_only=True):
-    """What an image says of itself: `silicon` is the kind of chip (gp, hs-fs, hs-se) that its tiboot3.bin is
-    for.
-    """
-
-    label: str
-    disk: str
-    loader: str = ""
-    silicon: str = ""
-
-
-def read(content: Path) -> Identity:
+def read(content: Path) -> SystemIdentity:
     """The identity of an image's raw content; raises UsageError without a partition table and for an image
     that is cut short, or LabError.
     """
-    table, size = table_of(content), content.stat().st_size
-    end = max((part.start + part.size for part in table.partitions), default=0)
-    if end > size:
-        raise UsageError(
-            f"{content} is cut short: its partitions end at {end} bytes and its content at {size}; "
-            f"fetch the image again"
-        )
-    facts: dict[str, Any] = {"label": table.label, "disk": table.id}
-    for partition in table.partitions:
-        system = file_system(content, partition)
-        if system is None:
-            continue
-        if isinstance(system, Fat):
-            facts |= _boot(system)
-        elif root := _root(system):
-            facts |= {**root, "root": partition.uuid}
-    return Identity(**facts)
+    facts: dict[str, Any] = {}
+    size = content.stat().st_size
+    for start, end, uuid in _partitions(content):
+        if end > size:
+            raise UsageError(
+                f"{content} is cut short: a partition ends at {end} bytes and its content at {size}; "
+                f"fetch the image again"
+            )
+        with content.open("rb") as file:
+            file.seek(start)
+            head = file.read(2048)
+        # FAT: the signature of a boot sector, and its type in one of two places.
+        if head[510:512] == b"\x55\xaa" and (head[54:57] == b"FAT" or head[82:85] == b"FAT"):
+            facts |= {name: text for name, text in _boot(_fat(content, start)).items() if text}
+        elif head[1080:1082] == b"\x53\xef" and (root := _root(_ext(content, start))):
+            facts |= {**root, "root": uuid}
+    return SystemIdentity(**facts)
 
 
-def _boot(system: Fat) -> dict[str, object]:
-    """The boot partition: its boot loader, and the chips that it is for."""
-    facts: dict[str, object] = {}
-    names = system.names("/")
-    for name in _LOADERS:
-        if name in names and (text := banner(system.read(f"/{name}") or b"")):
-            facts |= {"uboot": text, "loader": name}
-            break
-    used = system.read("/tiboot3.bin") if "tiboot3.bin" in names else None
-    for name in sorted(names) if used else []:
-        if (match := _SILICON.fullmatch(name)) and system.read(f"/{name}") == used:
-            facts["silicon"] = _SILICON_NAMES[match[1]]
-    return facts | _kernel(system, "", names, _KERNELS)
+def _partitions(content: Path) -> Iterator[tuple[int, int, str]]:
+    """Each partition's start and end in bytes, and its PARTUUID; raises UsageError for a file without any."""
+    done = _run(
+        "partx", "util-linux", "--raw", "--noheadings", "--output", "START,SECTORS,UUID", str(content)
+    )
+    rows = [line.split() for line in done.stdout.decode("ascii", "replace").splitlines()]
+    if not rows or any(len(row) != 3 for row in rows):
+        raise UsageError(f"{content} has no partition table: it is not an image of a whole disk")
+    for start, sectors, uuid in rows:
+        yield int(start) * _SECTOR, (int(start) + int(sectors)) * _SECTOR, uuid.lower()
 
 
-def _kernel(system: Fat | Ext, folder: str, names: list[str], files: Iterable[str]) -> dict[str, object]:
-    """Release and version of the first of the wanted files that is a kernel."""
-    for name in files:
-        if name in names and (release := kernel(system.read(f"{folder}/{name}") or b"")):
-            return dict(zip(("kernel", "kernel_version"), release, strict=True))
+def _fat(image: Path, start: int) -> Read:
+    """Reads a FAT file system by mtools."""
+    where = f"{image}@@{start}"
+    return lambda path: _run("mcopy", "mtools", "-n", "-i", where, f"::{path}", "-").stdout
+
+
+def _ext(image: Path, start: int) -> Read:
+    """Reads an ext2, ext3 or ext4 file system by debugfs, and follows symbolic links at the end of a path."""
+    where = f"{image}?offset={start}"
+
+    def ask(request: str, path: str) -> bytes:
+        # What debugfs says of itself, and its errors, go to stderr.
+        quoted = path.replace('"', '""')
+        return _run("debugfs", "e2fsprogs", "-R", f'{request} "{quoted}"', where).stdout
+
+    def content(path: str) -> bytes:
+        for _ in range(_LINKS):
+            about = ask("stat", path).decode("utf-8", "replace")
+            if "Type: regular" in about:
+                return ask("cat", path)
+            if not (link := re.search(r'Fast link dest: "(.*)"', about)):
+                break
+            path = str(PurePosixPath(path).parent / link[1])
+        return b""
+
+    return content
+
+
+def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a program of the host; raises LabError that names its package."""
+    return subprocess.run(
+        [contents.program(name, package, "reads"), *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+        env=_ENVIRONMENT,
+    )
+
+
+def _boot(system: Read) -> dict[str, str]:
+    """The boot partition: its boot loader, and a kernel."""
+    banners = (banner(system(f"/{name}")) for name in _LOADERS)
+    return {"uboot": next(filter(None, banners), ""), **_kernel(system, "")}
+
+
+def _kernel(system: Read, folder: str) -> dict[str, str]:
+    """Release and version of the first file that is a kernel."""
+    for name in _KERNELS:
+        if found := kernel(system(f"{folder}/{name}")):
+            return {"kernel": found[0], "kernel_version": found[1]}
     return {}
 
 
-def _root(system: Ext) -> dict[str, object]:
-    os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
-    if os_release is None:
+def _root(system: Read) -> dict[str, Any]:
+    os_release = system("/etc/os-release") or system("/usr/lib/os-release")
+    if not os_release:
         return {}
-    own = system.read("/etc/evmperf-release") or b""
-    facts: dict[str, object] = {
+    own = provenance.assignments(system("/etc/evmperf-release").decode("utf-8", "replace"))
+    return {
         "os_release": provenance.assignments(os_release.decode("utf-8", "replace")),
-        "build_id": provenance.assignments(own.decode("utf-8", "replace")).get("BUILD_ID", ""),
+        "build_id": own.get("BUILD_ID", ""),
+        "machine": system("/etc/hostname").decode("utf-8", "replace").strip(),
+        **_kernel(system, "/boot"),
     }
-    names = system.names("/boot")
-    more = sorted(n for n in names if n.startswith(("Image-", "vmlinuz-")))
-    facts |= _kernel(system, "/boot", names, [*_KERNELS, *more])
-    facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
-    return facts
 
 
 def banner(data: bytes) -> str:
-    """U-Boot's first line as its file has it, "" for a file without: `U-Boot 2025.01 (Jan ...)`."""
-    banners = _BANNER.findall(data)
-    # tispl.bin holds SPL's banner; u-boot.img may hold both: U-Boot proper's counts.
-    proper = [text for text in banners if not text.startswith(b"U-Boot SPL")]
-    best: bytes = (proper or banners or [b""])[0]
-    return best.decode("ascii", "replace")
+    """U-Boot's first line (SPL's is another), "" for data without: `U-Boot 2025.01 (Jan ...)`."""
+    found = _BANNER.search(data)
+    return found[0].decode("ascii", "replace") if found else ""
 
 
 def kernel(data: bytes) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.boards.board import Board
-from evmperf.lab.provision.identity import Identity
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
 
@@ -21,12 +21,12 @@ class DiskImage:
     size: int
     sha256: str
     content_sha256: str
-    identity: Identity
+    identity: SystemIdentity
     name: str
     """What people call it: the name of the file, or of that on its server."""
 
     def facts(self) -> dict[str, object]:
-        """Its name and origin, hashes, release, machine and disk."""
+        """Its name and origin, hashes, release and machine."""
         return {
             "name": self.name,
             "source": concealed(self.source),
@@ -34,7 +34,6 @@ class DiskImage:
             "content_sha256": self.content_sha256,
             "release": self.identity.release,
             "machine": self.identity.machine,
-            "disk": self.identity.disk,
         }
 
 
@@ -49,14 +48,8 @@ def check_fits(image: DiskImage, board: Board) -> None:
         )
     if not says.uboot:
         raise UsageError(
-            f"{image.name} has no boot loader (none of u-boot.img, u-boot.bin, tispl.bin on a FAT "
-            f"partition): a board cannot start from it"
+            f"{image.name} has no boot loader (u-boot.img or u-boot.bin on a FAT partition): "
+            f"a board cannot start from it"
         )
     if not says.root:
         raise UsageError(f"{image.name} has no root file system with an os-release")
-    silicon = board.options.image.silicon
-    if silicon and says.silicon and says.silicon != silicon:
-        raise UsageError(
-            f"the tiboot3.bin of {image.name} is for {says.silicon} chips, and {board.file_name} "
-            f"sets image.silicon: {silicon}: put that file in its place in the image"
-        )

@@ -40,9 +40,8 @@ class Running(SystemIdentity, frozen=True, kw_only=True):
 
 
 def banner(console: Sequence[str]) -> str:
-    """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
-    banners = (identity.banner(line.encode()) for line in reversed(console))
-    return next((text for text in banners if text and not text.startswith("U-Boot SPL")), "")
+    """U-Boot's first line in what a board said, the last there is: "" if it said none."""
+    return identity.banner("\n".join(reversed(console)).encode())
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
