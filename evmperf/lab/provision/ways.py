@@ -65,7 +65,8 @@ class CommandWay(Way):
         """Call the command with the image as it was given; its own output is its error's reason."""
         begins()
         command = self._command.replace("{image}", shlex.quote(str(image.file)))
-        done = writer.run(command, folder=self._board.file.resolve().parent)
+        folder = shlex.quote(str(self._board.file.resolve().parent))
+        done = writer.run(f"cd {folder} && {command}")
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {lines[-1][:200]}")

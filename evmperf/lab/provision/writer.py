@@ -6,7 +6,6 @@ gives.
 
 import os
 import shlex
-import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,10 +15,6 @@ from evmperf.model.errors import LabError, UsageError, one_line
 
 _BLOCK = 1 << 20
 _TIMEOUT_S = 3600.0
-_LOCK_S = 5.0
-"""How long udev may look at a new card."""
-_LOCKED = 75
-"""flock's exit status for a lock that somebody else keeps (EX_TEMPFAIL of sysexits.h)."""
 _LOOK = (
     "[ -b {0} ] && lsblk --bytes --noheadings --raw --output SIZE,RO,TYPE,MOUNTPOINT {0} "
     "|| stat --dereference --format '%s 0 file' {0}"
@@ -83,38 +78,26 @@ def _room(path: str, prefix: Sequence[str]) -> int:
 
 
 def _dd(content: str, path: str) -> None:
-    """Write a file to a medium of this host: zeros where the partition table goes, then it all, that last, so
-    that no board boots a half of it.
-    """
-    table, rest = "bs=1M count=1", "bs=1M skip=1 seek=1"
-    steps = (("/dev/zero", table), (content, rest), (content, table))
-    to = f"of={shlex.quote(path)} conv=notrunc,fsync"
-    text = " && ".join(f"dd if={shlex.quote(source)} {to} {words}" for source, words in steps)
+    """Write a file to a medium of this host."""
     try:
-        # Of a block device O_EXCL fails while it, or a partition of it, is mounted or part of another.
-        is_device = stat.S_ISBLK(Path(path).stat().st_mode)
-        medium = os.open(path, os.O_RDWR | (os.O_EXCL if is_device else 0))
+        # Of a block device O_EXCL fails while it, or a partition of it, is mounted, part of another, or held
+        # by another evmperf.
+        medium = os.open(path, os.O_RDWR | (os.O_EXCL if Path(path).is_block_device() else 0))
     except OSError as error:
         raise LabError(f"{path} cannot be held ({error.strerror}): end what uses it there") from None
     try:
-        # udev looks at a new card under this lock, too, and another evmperf writes it.
-        lock = f"flock --timeout {_LOCK_S} --conflict-exit-code {_LOCKED} {shlex.quote(path)}"
-        done = run(f"{lock} sh -c {shlex.quote(text)}")
+        done = run(f"dd if={shlex.quote(content)} of={shlex.quote(path)} bs=1M conv=notrunc,fsync")
     finally:
         os.close(medium)
-    if done.returncode == _LOCKED:
-        raise LabError(f"{path} is being written by another process: wait for it, or end it")
     if done.returncode:
         raise LabError(
             f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
         )
 
 
-def run(
-    command: str, prefix: Sequence[str] = (), folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a command of shell here in a folder, or on the host that `prefix` reaches; raises LabError if it
-    cannot be started or does not end.
+def run(command: str, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a command of shell here, or on the host that `prefix` reaches; raises LabError if it cannot be
+    started or does not end.
     """
     words = [*prefix, shlex.join(["sh", "-c", command])] if prefix else ["sh", "-c", command]
     try:
@@ -125,7 +108,6 @@ def run(
             text=True,
             errors="replace",
             timeout=_TIMEOUT_S,
-            cwd=folder,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
