@@ -3,7 +3,6 @@ which gets an image over HTTP and writes a disk. It needs a shell, wget, dd, hea
 busybox.
 """
 
-import contextlib
 import re
 import shlex
 import subprocess
@@ -26,8 +25,9 @@ SILENCE_S = 30
 """Seconds without a byte after which the board takes the HTTP server to be gone."""
 _MEDIUM = "network"
 """The strategy's medium that starts the system in memory."""
-_SLOWEST = 1 << 19
-"""Bytes a second that a disk and its network must at least do."""
+_SLOWEST = 1 << 18
+"""Bytes a second that a disk and its network must at least write and read back."""
+_LOOK_S = 60.0
 _BLOCK = 1 << 20
 _SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
 
@@ -61,39 +61,20 @@ class NetworkWay(Way):
                 f"{image.name} cannot be put where the lab's HTTP server looks (HTTPProvider's internal): "
                 f"{one_line(error, 160)}"
             ) from None
-        with contextlib.ExitStack() as stack:
-            try:
-                shell = stack.enter_context(self._bench.started_from(_MEDIUM))
-            except BoardError as error:
-                # What U-Boot said of a transfer that failed is in the error.
-                raise LabError(
-                    f"the board did not start the system in memory over TFTP: {error}; check the TFTP "
-                    f"server, its files, the network and the cable"
-                ) from error
-            try:
+        try:
+            with self._bench.started_from(_MEDIUM) as shell:
                 self._check(shell, image)
                 begins()
                 self._write(shell, image, url)
-                writer.check(self._device, self._sum(shell, image.size), image)
-            except BoardError as error:
-                raise LabError(
-                    f"the board was lost while it wrote {self._device}: {error}; write the image again"
-                ) from error
-
-    def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
-        """What a function of network.sh prints that works on so many bytes."""
-        values = {"device": self._device, **words}
-        variables = [f"{name}={shlex.quote(str(word))}" for name, word in values.items()]
-        try:
-            return shell.run("\n".join([*variables, _SCRIPT + function]), _limit(size)).text
-        except ToolError:
-            what = f"getting {words['url']}" if "url" in words else f"reading {self._device} back"
+        except BoardError as error:
+            # What U-Boot said of a transfer that failed is in the error.
             raise LabError(
-                f"{what} did not end within {_limit(size):.0f} s: the network or the disk is too slow"
-            ) from None
+                f"the system in memory did not write {self._device}: {error}; check the TFTP server, its "
+                f"files, the network and the cable, and write the image again"
+            ) from error
 
     def _check(self, shell: Shell, image: DiskImage) -> None:
-        survey = self._ask(shell, "look")
+        survey = self._asked(shell, "look", _LOOK_S)
         size = re.match(r"(\d+)\s", survey)
         if not size:
             raise LabError(f"the board has no {self._device}: check the disk and the system's driver for it")
@@ -112,26 +93,30 @@ class NetworkWay(Way):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
     def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
-        output = self._ask(shell, "write_disk", image.size, url=url, silence=SILENCE_S)
-        if failed := re.search(r"^cannot write: *(.*)", output, re.MULTILINE):
+        size = image.size
+        whole, rest = divmod(size, _BLOCK)
+        limit_s = _LOOK_S + size / _SLOWEST
+        try:
+            output = self._asked(
+                shell, "install", limit_s, url=url, silence=SILENCE_S, whole=whole, rest=rest
+            )
+        except ToolError:
             raise LabError(
-                f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "
+                f"getting {url} and reading it back did not end within {limit_s:.0f} s: the network or the "
+                f"disk is too slow"
+            ) from None
+        if failed := re.search(r"^cannot (write|read): *(.*)", output, re.MULTILINE):
+            raise LabError(
+                f"{self._device}: the board cannot {failed[1]} it ({failed[2][:160]}): is it "
                 f"write-protected? else replace it"
             )
-        if "fetched" not in output:
+        if not (found := re.search(r"^([0-9a-f]{64})\b", output, re.MULTILINE)):
             words = output.strip().splitlines() or ["the server was silent, cut it, or has no such file"]
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
+        writer.check(self._device, found[1], image)
 
-    def _sum(self, shell: Shell, size: int) -> str:
-        whole, rest = divmod(size, _BLOCK)
-        output = self._ask(shell, "read_back", size, whole=whole, rest=rest)
-        failed = re.search(r"^dd: .*", output, re.MULTILINE)
-        checksum = re.search(r"^([0-9a-f]{64})\b", output, re.MULTILINE)
-        if failed or not checksum:
-            reason = failed[0].strip() if failed else "no SHA-256 came"
-            raise LabError(f"{self._device} cannot be read back on the board ({reason}): replace it")
-        return checksum[1]
-
-
-def _limit(size: int) -> float:
-    return 60 + size / _SLOWEST
+    def _asked(self, shell: Shell, function: str, limit_s: float, **words: object) -> str:
+        """What a function of network.sh prints."""
+        values = {"device": self._device, **words}
+        variables = [f"{name}={shlex.quote(str(word))}" for name, word in values.items()]
+        return shell.run("\n".join([*variables, _SCRIPT + function]), limit_s).text

@@ -1,4 +1,4 @@
-# Functions for the system in memory, a busybox. Set before: device; for write_disk also url and silence (s); for read_back whole and rest: mebibytes, and bytes behind them.
+# Functions for the system in memory, a busybox. Set before: device; for install also url, silence (s), whole and rest: mebibytes of the image, and bytes behind them.
 look() {
   cat /sys/class/block/${device#/dev/}/size /proc/mounts
   echo type $(cat /sys/class/block/${device#/dev/}/device/type)
@@ -19,7 +19,10 @@ watch_over() { # PID: ends it when nothing comes any more
     before=$now
   done
 }
-write_disk() {
+complaint() { # WORD: what dd said of a fault
+  ! grep -q ^dd: said || echo "cannot $1: $(grep -m 1 ^dd: said)"
+}
+install() { # prints the disk's SHA-256, or why there is none
   set -o pipefail
   cd /tmp
   : >silence
@@ -30,16 +33,12 @@ write_disk() {
     watch_over $web >silence 2>/dev/null </dev/null &
     wait $web; code=$?
     kill $!; exit $code
-  ) | dd of=$device bs=1M iflag=fullblock conv=fsync 2>said && echo fetched
-  ! grep -q ^dd: said || echo "cannot write: $(grep -m 1 ^dd: said)"
-  cat silence
-}
-read_back() {
-  cd /tmp; sync; echo 3 >/proc/sys/vm/drop_caches
+  ) | dd of=$device bs=1M iflag=fullblock conv=fsync 2>said || { complaint write; cat silence; return; }
+  sync; echo 3 >/proc/sys/vm/drop_caches
   # busybox's head counts byte by byte: it gets no more than what is left of a mebibyte.
   {
     dd if=$device bs=1M count=$whole 2>said
     dd if=$device bs=1M skip=$whole count=1 2>>said | head -c $rest
   } | sha256sum
-  grep -m 1 ^dd: said
+  complaint read
 }
