@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.shelltext import ShellTexts
 
@@ -15,7 +14,7 @@ SECTOR = 512
 _MIB = (1 << 20) // SECTOR
 _MOST, _LEAST = 2048 * _MIB, 64 * _MIB
 """Sectors of a scratch partition."""
-_DRIVERS = {"MMC": "emmc", "SD": "mmcsd", None: ""}
+_DRIVERS = {"MMC": "emmc", "SD": "mmcsd"}
 _NAME, _RAW = "evmperf", "da"
 """How a partition made by our command is known: its name in a GPT; in an MBR its type, data without a file
 system, behind all others."""
@@ -24,7 +23,7 @@ _EXTENDED = ("5", "f", "85")
 SURVEY = ShellTexts(__file__)("survey")
 """Shell text, one line, that says the disks, what the kernel knows of their partitions and what
 sfdisk reads in their tables, and writes nothing."""
-_DISK = re.compile(r"(mmcblk\d+|nvme\d+n\d+) (?:(MMC|SD) )?(\d{1,15}) 0\n")
+_DISK = re.compile(r"(mmcblk\d+) (MMC|SD) (\d{1,15}) 0\n")
 _ROW = re.compile(
     r"^(?P<source>part|table): \w+ /dev/\w+p(?P<number>\d{1,3}) :"
     r" start= *(?P<start>\d{1,15}), size= *(?P<sectors>\d{1,15})"
@@ -145,14 +144,14 @@ def present(survey: str) -> ScratchPartition | None:
     """
     for disk in _disks(survey):
         ours = disk.ours if disk.label == "gpt" else [one for one in disk.ours if one == max(disk.entries)]
-        if ours and disk.driver and not disk.is_foreign:
+        if ours and not disk.is_foreign:
             disk.agreed()
             return ScratchPartition(disk, ours[-1])
     return None
 
 
-def plan(survey: str, on: str = "") -> ScratchPartition:
-    """The largest free space at the end of a disk (of `on`, a name), from what a board replied to SURVEY.
+def plan(survey: str) -> ScratchPartition:
+    """The largest free space at the end of an eMMC or SD card, from what a board replied to SURVEY.
 
     Raises UsageError where there is none, where the kernel uses other partitions than the table has, or
     without sfdisk, which reads the tables.
@@ -162,7 +161,7 @@ def plan(survey: str, on: str = "") -> ScratchPartition:
             "the board has no sfdisk, which reads and makes partitions: install it (util-linux), or make the "
             "partition on another machine and name it as `scratch` in the board file"
         )
-    disks = [disk for disk in _disks(survey) if disk.name == on or (not on and disk.driver)]
+    disks = _disks(survey)
     plans = [plan for disk in disks if (plan := disk.behind())]
     if not plans:
         for disk in disks:
@@ -173,23 +172,6 @@ def plan(survey: str, on: str = "") -> ScratchPartition:
             f"`scratch` in the board file"
         )
     return max(plans, key=lambda one: one.extent.sectors)
-
-
-def removed(survey: str, board: Board, root: str) -> str:
-    """What to do about a scratch partition of the board file on the disk of `root` that is not there, as
-    after a whole image, from what a board replied to SURVEY; "" if all are.
-    """
-    name = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
-    devices = {str(section.get("scratch", "")) for section in board.sections.values()}
-    ours = sorted(one for one in devices if re.fullmatch(rf"/dev/{re.escape(name)}p\d+", one))
-    gone = [one for one in ours if not re.search(rf"^part: {name} {one} :", survey, re.MULTILINE)]
-    if not gone:
-        return ""
-    try:
-        remedy = plan(survey, name).proposal
-    except UsageError as error:
-        remedy = str(error)
-    return f"{', '.join(gone)}, the board file's scratch, is not on the medium: {remedy}"
 
 
 def _disks(survey: str) -> list[_Disk]:

@@ -1,7 +1,7 @@
 #: survey
 {
 PATH=$PATH:/usr/sbin:/sbin;
-for b in /sys/block/mmcblk* /sys/block/nvme*; do
+for b in /sys/block/mmcblk*; do
     n=${b##*/};
     case $n in *boot*|*rpmb*) continue;; esac;
     echo disk: $n $(cat $b/device/type $b/size $b/ro);

@@ -1,7 +1,6 @@
 """A partition for benchmarks in free space: real tables, read by a real sfdisk, and changed by its person."""
 
 import re
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -110,21 +109,6 @@ def test_a_disk_that_others_are_built_on_is_left_alone(tmp_path):
 def test_a_partition_of_others_is_not_taken(tmp_path, table):
     disks = Disks(tmp_path, table, 400, 400)
     assert scratch.present(disks.run(scratch.SURVEY)) is None
-
-
-@pytest.mark.parametrize("label", [GPT, MBR])
-def test_a_scratch_partition_that_an_image_removed_is_told_with_the_command(tmp_path, label):
-    disks = Disks(tmp_path, f"{label}size=64M\nsize=32M\n", 400, 400)
-    before = disks.table
-    board = boards.load(boards.ENV_DIR / "virtual.yaml")
-    scratches = {"mmcsd": {"scratch": "/dev/mmcblk0p3"}, "emmc": {"scratch": "/dev/mmcblk1p1"}}
-    board = replace(board, sections={**board.sections, **scratches})
-    sentence = scratch.removed(disks.run(scratch.SURVEY), board, "/dev/mmcblk0p2")
-    assert sentence.startswith("/dev/mmcblk0p3, ")
-    assert disks.table == before
-    disks.run(f"{{ {sentence.splitlines()[1]}; }} 2>&1")
-    assert len(disks.table - before) == 1
-    assert scratch.removed(disks.run(scratch.SURVEY), board, "/dev/mmcblk0p2") == ""
 
 
 def test_the_step_to_storage_writes_is_the_command_and_then_the_option(make_board, find, tmp_path):

@@ -29,7 +29,6 @@ def said(**other):
         "command_line": "console=ttyS2 root=PARTUUID=0badcafe-02 rw",
         "os_release": 'PRETTY_NAME="Arago 2025.01"\nVERSION_ID=2025.01',
         "own_release": "",
-        "root": "/dev/mmcblk1p2",
         "partuuid": "",
     } | other
     return "".join(f"={name}\n{value}\n\n" for name, value in parts.items())
@@ -48,7 +47,6 @@ def test_all_is_read(end):
         machine="am64xx-evm",
         os_release={"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
         root="0badcafe-02",
-        device="/dev/mmcblk1p2",
         uboot=BANNER,
     )
 

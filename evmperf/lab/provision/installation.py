@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.boards import scratch
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
@@ -19,7 +18,6 @@ from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 
 Tell = Callable[[str], None]
-_SURVEY_S = 60.0
 
 
 class NoWay(UsageError):
@@ -151,9 +149,6 @@ class Installation:
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "left_alone": left_alone,
         }
-        survey = self.bench.shell().run(scratch.SURVEY, _SURVEY_S).text
-        if remedy := scratch.removed(survey, self.board, runs.device):
-            self._tell(f"note: {remedy}")
         return Installed(image, facts, left_alone, runs)
 
 

@@ -30,11 +30,10 @@ SCRIPT = Path(__file__).with_name("running.sh").read_text("utf-8")
 
 
 class Running(SystemIdentity, frozen=True, kw_only=True):
-    """A running system, with its root's `device`, that disk's serial number `medium`, and the root's count of
-    writable `mounts` on any host, None if unknown.
+    """A running system; `medium` is the serial number of its root's disk, `mounts` how often the root was
+    mounted for writing on any host, None if unknown.
     """
 
-    device: str
     medium: str = ""
     mounts: int | None = None
 
@@ -64,7 +63,6 @@ def parse(text: str, uboot: str) -> Running:
         build_id=provenance.assignments(values.get("own_release", "")).get("BUILD_ID", ""),
         os_release=provenance.assignments(values.get("os_release", "")),
         root=values.get("partuuid") or (told[1].lower() if told else ""),
-        device=values.get("root", ""),
         uboot=uboot,
         medium=" ".join(values.get("medium", "").split()),
         # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.

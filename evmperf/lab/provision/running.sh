@@ -12,7 +12,6 @@ root=$(awk '$2=="/" && $1!="rootfs"{last=$1} END{print last}' /proc/mounts)
   number=$(awk '$5=="/"{last=$3} END{print last}' /proc/self/mountinfo)
   root=$(readlink -f /sys/dev/block/$number); root=/dev/${root##*/}
 }
-say root echo "$root"
 name=${root##*/}; disk=$(readlink -f /sys/class/block/$name/..); disk=${disk##*/}
 say partuuid lsblk -ndo PARTUUID "$root"
 echo =medium
