@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from evmperf.lab.provision import download
-from selftests.provision import cards, imagelab
-from selftests.provision.imagelab import MIB
+from selftests.provision import imagelab
+from selftests.provision.cards import MIB, Image, used_card
 from selftests.provision.imageserver import Server
 from selftests.support import on_request
 
-_SHARED = Path("/dev/shm")
 OPTION = "--all-provisioning"
 
 
@@ -27,9 +26,9 @@ def pytest_collection_modifyitems(config, items):
     on_request.skip_unless_asked(config, items, OPTION, "long_provisioning")
 
 
-@pytest.fixture(scope="session")
-def image(tmp_path_factory):
-    return cards.an_image(tmp_path_factory.mktemp("image") / "image")
+@pytest.fixture
+def image(tmp_path):
+    return Image(tmp_path / "it's 100% an image.wic")
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +40,12 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="session")
 def packed(plain):
     return imagelab.pack(plain, "zst")
+
+
+@pytest.fixture(scope="module")
+def releases(request, tmp_path_factory):
+    """Two releases of the module's virtual EVM, as files that a vendor would publish."""
+    return imagelab.releases(request.module.VARIANT, tmp_path_factory.mktemp("releases"))
 
 
 @pytest.fixture
@@ -62,11 +67,11 @@ def server(packed, monkeypatch):
 
 @pytest.fixture
 def card(tmp_path):
-    return cards.used_card(tmp_path / "card", 8 * MIB)
+    return used_card(tmp_path / "card", 8 * MIB)
 
 
 @pytest.fixture
-def loop(tmp_path):
+def loop():
     """A function that gives a block device with this file behind it."""
     devices = []
 
@@ -78,38 +83,53 @@ def loop(tmp_path):
         devices.append(Path(done.stdout.strip()))
         return devices[-1]
 
-    attach.devices = devices
     yield attach
     for device in devices:
         subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
 
 
 @pytest.fixture
-def dying(tmp_path, loop):
-    """A block device that takes no more from its second mebibyte on: what is behind it is full."""
-    full = tmp_path / "full"
-    full.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", full], check=True)
-    try:
-        file = full / "disk"
-        with file.open("wb") as disk:
-            disk.truncate(8 * MIB)
-        device = loop(file)
-        yield device
-        loop.devices.remove(device)
-        subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
-    finally:
-        subprocess.run(["umount", "--lazy", full], check=True)
+def tmpfs():
+    """A function that mounts a small file system in memory on a folder."""
+    folders = []
+
+    def mount(folder, size):
+        folder.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+        folders.append(folder)
+        return folder
+
+    yield mount
+    for folder in folders:
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 @pytest.fixture
-def state(tmp_path, monkeypatch):
-    """Where virtual labs and what is known of their boards are: in memory, where there is room.
+def dying(tmp_path, tmpfs, loop):
+    """A block device that takes no more from its second mebibyte on: what is behind it is full."""
+    file = tmpfs(tmp_path / "full", "2m") / "disk"
+    with file.open("wb") as disk:
+        disk.truncate(8 * MIB)
+    return loop(file)
 
-    QEMU stands still while the host's disk does not take what it writes. With a disk that others
-    keep busy that was half a minute, and Linux in it called that a stall of its processor.
+
+@pytest.fixture
+def mounted(card, tmp_path, loop):
+    """A block device whose file system is mounted here."""
+    subprocess.run(["/usr/sbin/mke2fs", "-q", "-F", str(card)], check=True)
+    device, folder = loop(card), tmp_path / "mnt"
+    folder.mkdir()
+    subprocess.run(["mount", device, folder], check=True)
+    yield device
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def state(monkeypatch):
+    """Where virtual labs and what is known of their boards are: in memory, as QEMU stands still while a busy
+    disk does not take what it writes.
     """
-    has_room = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > 4096 << 20
-    with tempfile.TemporaryDirectory(prefix="evmperf-", dir=_SHARED if has_room else tmp_path) as name:
+    has_room = shutil.disk_usage("/dev/shm").free > 4096 << 20
+    with tempfile.TemporaryDirectory(prefix="evmperf-", dir="/dev/shm" if has_room else None) as name:
         monkeypatch.setenv("EVMPERF_STATE", name)
         yield Path(name)

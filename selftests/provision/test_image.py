@@ -2,11 +2,7 @@
 them.
 """
 
-import gzip
-import lzma
-import os
 import random
-import subprocess
 
 import pytest
 
@@ -39,10 +35,10 @@ def test_of_gpt_the_partition_s_own_uuid_is_the_root(tmp_path):
 @pytest.mark.parametrize(
     ("name", "make"),
     [
-        ("Image.gz", lambda _folder: gzip.compress(KERNEL)),
+        ("Image.gz", lambda _folder: imagelab.packed(KERNEL, "gz")),
         ("fitImage", lambda folder: imagelab.fit(folder, KERNEL, "none")),
-        ("fitImage", lambda folder: imagelab.fit(folder, gzip.compress(KERNEL), "gzip")),
-        ("Image-6.12.43", lambda _folder: lzma.compress(KERNEL)),
+        ("fitImage", lambda folder: imagelab.fit(folder, imagelab.packed(KERNEL, "gz"), "gzip")),
+        ("Image-6.12.43", lambda _folder: imagelab.packed(KERNEL, "xz")),
     ],
 )
 def test_kernels_are_found_however_they_are_packed(tmp_path, name, make):
@@ -75,7 +71,7 @@ def pressed(plain, tmp_path, request):
     given.write_bytes(plain.read_bytes() + random.Random(1).randbytes(1 << 20))
     packed = imagelab.pack(given, request.param)
     with packed.open("ab") as file:  # as pixz and pigz do: a second stream is more of the content
-        file.write(imagelab.PACKERS[request.param](b"end"))
+        file.write(imagelab.packed(b"end", request.param))
     return packed
 
 
@@ -87,23 +83,11 @@ def test_compressed_images_are_the_same_image(plain, pressed):
     assert image.identity == identity.read(plain)
 
 
-def flip(file):
-    data = bytearray(file.read_bytes())
-    data[-500_000] ^= 4
-    file.write_bytes(data)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda file: os.truncate(file, int(file.stat().st_size * 0.3)),
-        lambda file: os.truncate(file, int(file.stat().st_size * 0.999)),
-        flip,
-    ],
-    ids=["cut", "cut at its end", "flipped"],
-)
+@pytest.mark.parametrize("spoil", ["cut", "cut at its end", "flipped"])
 def test_a_compressed_image_that_is_spoilt_is_refused(pressed, own_cache, spoil):
-    spoil(pressed)
+    data = bytearray(pressed.read_bytes())
+    data[-500_000] ^= 4 if spoil == "flipped" else 0
+    pressed.write_bytes(data[: {"cut": len(data) // 3, "cut at its end": -9}.get(spoil)])
     with pytest.raises(UsageError, match="is damaged or cut short"):
         open_image(str(pressed))
     assert not list(own_cache.rglob("content.*"))
@@ -114,6 +98,13 @@ def test_a_raw_image_that_ends_before_its_partitions_is_refused(plain, tmp_path)
     short.write_bytes(plain.read_bytes()[: 6 << 20])
     with pytest.raises(UsageError, match=r"a\.wic is cut short: .*7340032"):
         open_image(str(short))
+
+
+def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(packed, own_cache, tmpfs):
+    tmpfs(own_cache, "64k")
+    with pytest.raises(LabError, match="there is no room in"):
+        open_image(str(packed))
+    assert not list(own_cache.rglob("content.*"))
 
 
 def test_a_page_of_a_login_is_no_image(tmp_path):
@@ -128,29 +119,12 @@ def test_spl_is_no_u_boot():
     assert identity.banner(SPL.encode() + b"\0U-Boot is nice") == ""
 
 
-def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(plain, tmp_path, own_cache):
-    packed = tmp_path / "a.wic.zst"
-    packed.write_bytes(imagelab.PACKERS["zst"](plain.read_bytes()))
-    own_cache.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", own_cache], check=True)
-    try:
-        with pytest.raises(LabError, match="there is no room in"):
-            open_image(str(packed))
-        assert not [path for path in own_cache.rglob("*") if path.name.endswith((".new", ".img"))]
-    finally:
-        subprocess.run(["umount", own_cache], check=True)
-
-
 @seeds.needs("real/consoles")
 def test_u_boot_s_first_line_is_found_on_real_consoles():
-    found = {
-        file.name: running.banner(file.read_text(errors="replace").splitlines())
-        for file in CONSOLES.glob("*.txt")
-    }
-    with_uboot = {
-        name: line
-        for name, line in found.items()
-        if "\nU-Boot 20" in (CONSOLES / name).read_text(errors="replace").replace("\r", "")
-    }
-    assert len(with_uboot) > 8
-    assert all(line.startswith("U-Boot 20") for line in with_uboot.values()), with_uboot
+    found = {}
+    for file in CONSOLES.glob("*.txt"):
+        text = file.read_text(errors="replace").replace("\r", "")
+        if "\nU-Boot 20" in text:
+            found[file.name] = running.banner(text.splitlines())
+    assert len(found) > 8
+    assert all(line.startswith("U-Boot 20") for line in found.values()), found

@@ -2,7 +2,6 @@
 way in which that goes wrong.
 """
 
-import hashlib
 import signal
 import subprocess
 import sys
@@ -27,115 +26,68 @@ VARIANT = "virtual-sd"
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="session")
-def releases(tmp_path_factory):
-    """Two releases that can be told apart, as files that a vendor would publish."""
-    return imagelab.releases(VARIANT, tmp_path_factory.mktemp("releases"))
-
-
 @pytest.fixture
-def lab(state, tmp_path):
-    """A function that starts a virtual lab; gives its bench and a board file for it.
-
-    What is on the board's other disks must be the same in the end; `nvme` is put on one of them.
+def lab(state, request):
+    """A function that starts a virtual lab; gives its bench and an installation there. What is on the other
+    disks of the board must be the same in the end.
     """
-    benches, before = [], {}
 
-    def start(nvme=None, **options):
-        bench = LabClient(f"card{len(benches)}")
+    def start(**options):
+        bench = LabClient("card")
         bench.start(VARIANT, serial_port=0, power_port=0, **options)
-        benches.append(bench)
-        if nvme:
-            with (bench.folder / "disks/nvme.img").open("r+b") as disk:
-                disk.write(nvme.read_bytes())
-        before[bench.name] = other_disks(bench)
+        request.addfinalizer(bench.stop)
+        before = virtualbench.disks(bench)
+
+        def unchanged():
+            bench.off()
+            assert virtualbench.disks(bench) | {"sd": ""} == before | {"sd": ""}
+
+        request.addfinalizer(unchanged)
         file = virtualbench.board_file(bench, VARIANT, bench.folder)
         data = yaml.safe_load(file.read_text())
         data["targets"]["main"]["drivers"]["K3BootStrategy"].update(kernel_timeout=180, boot_timeout=240)
         file.write_text(yaml.safe_dump(data, sort_keys=False))
-        return bench, file
-
-    yield start
-    try:
-        for bench in benches:
-            bench.off()
-            assert other_disks(bench) == before[bench.name]
-    finally:
-        for bench in benches:
-            bench.stop()
-
-
-@pytest.fixture
-def install(request):
-    """A function that gives an installation on a board file, and keeps what it tells."""
-
-    def open_it(file):
         environment = Environment(str(file))
         request.addfinalizer(environment.cleanup)
-        target = environment.get_target("main")
-        board = benchmarks.board(file)
-        told = []
-        work = Installation(target, board, LabgridBench(target, board), tell=told.append)
-        work.told = told
-        return work
+        target, board = environment.get_target("main"), benchmarks.board(file)
+        return bench, Installation(target, board, LabgridBench(target, board))
 
-    return open_it
+    return start
 
 
-def other_disks(bench):
-    """What is on the disks that are not the card, nor the firmware that the boot ROM loads."""
-    folder = bench.folder / "disks"
-    return {
-        file.name: hashlib.file_digest(file.open("rb"), "sha256").hexdigest()
-        for file in sorted(folder.glob("*.img"))
-        if file.stem not in ("sd", "firmware")
-    }
-
-
-def test_two_releases_in_turn_each_proved(lab, install, releases):
-    _, file = lab()
-    work = install(file)
-    first = work.install(str(releases[0]))
-    assert first.runs.release == "virtual-sd-2026.01"
-    assert not first.left_alone
-    second = work.install(str(releases[1]))
-    assert second.runs.release == "virtual-sd-2026.02"
+def test_two_releases_in_turn_each_proved(lab, releases):
+    _, work = lab()
+    first, second, again = (work.install(str(releases[number])) for number in (0, 1, 1))
+    assert [one.left_alone for one in (first, second, again)] == [False, False, True]
+    assert [one.runs.release for one in (first, second)] == ["virtual-sd-2026.01", "virtual-sd-2026.02"]
     facts = second.facts
     assert facts["uboot"] == "U-Boot 2025.01 (Jan 02 2025 - 00:00:00 +0000)"
     assert facts["kernel_version"].startswith("#2 SMP")
     assert facts["root"] == "e5a1b202-02"
-    assert facts["sha256"] == hashlib.sha256(releases[1].read_bytes()).hexdigest()
-    again = work.install(str(releases[1]))
-    assert again.left_alone
-    assert again.facts["left_alone"]
+    assert facts["sha256"] == second.image.sha256
 
 
-def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, releases, tmp_path):
+def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, releases, tmp_path):
     old = open_image(str(releases[0]))
     loader = tmp_path / "u-boot.bin"
     imagelab.run("mcopy", "-n", "-i", f"{old.content}@@1M", "::u-boot.bin", loader)
-    _, file = lab(boot_loader=loader)
-    work = install(file)
+    _, work = lab(boot_loader=loader)
     with pytest.raises(LabError) as failed:
         work.install(str(releases[1]))
     assert "its U-Boot is 'U-Boot 2025.01 (Jan 01 2025" in str(failed.value)
     assert "the image's is 'U-Boot 2025.01 (Jan 02 2025" in str(failed.value)
 
 
-def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
-    bench, file = lab(card_stuck="dut")
-    work = install(file)
-    with pytest.raises(LabError, match=r"host .* dut"):
+@pytest.mark.parametrize(("at", "said"), [("dut", "host .* dut"), ("host", "dut .* host")])
+def test_a_card_that_stays_at_the_board_is_not_written_and_one_at_the_host_not_booted(
+    lab, releases, at, said
+):
+    bench, work = lab(card_stuck=at)
+    with pytest.raises(LabError, match=said):
         work.install(str(releases[0]))
-    assert not work.book.read().writing, "nothing was begun: the card is what it was"
-    assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
-    assert not bench.status().power
-
-
-def test_a_card_that_stays_at_the_host_leaves_the_board_off(lab, install, releases):
-    bench, file = lab(card_stuck="host")
-    with pytest.raises(LabError, match=r"dut .* host"):
-        install(file).install(str(releases[0]))
+    if at == "dut":
+        assert not work.book.read().writing, "nothing was begun: the card is what it was"
+        assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
     assert not bench.status().power
 
 
@@ -150,40 +102,38 @@ def test_the_card_is_not_moved_under_power(lab):
     assert bench.status().card == "host"
 
 
-def test_an_image_of_another_machine_leaves_the_power_alone(lab, install, tmp_path):
-    bench, file = lab()
+def test_an_image_of_another_machine_leaves_the_power_alone(lab, plain):
+    bench, work = lab()
     bench.on()
     since = bench.status().since
-    other = imagelab.build(tmp_path / "other.wic")
     with pytest.raises(UsageError, match="is for the machine am64xx-evm"):
-        install(file).install(str(other))
+        work.install(str(plain))
     assert (bench.status().power, bench.status().since) == (True, since)
 
 
 WRITE = """
-import sys
+import sys, time
 from evmperf.commands.cli.main import main
 from evmperf.lab.provision import writer
 def stop(content, path):
     print("half", flush=True)
-    __import__("time").sleep(60)
+    time.sleep(60)
 writer._dd = stop
 main(["image", "install", *sys.argv[1:]])
 """
 
 
-def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
-    bench, file = lab()
+def test_a_write_that_is_killed_is_never_booted(lab, releases):
+    bench, work = lab()
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITE, file, releases[0]], stdout=subprocess.PIPE, text=True, cwd=PROJECT
+        [sys.executable, "-c", WRITE, work.board.file, releases[0]],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=PROJECT,
     )
-    try:
+    with process:
         assert any(line == "half\n" for line in process.stdout)
-    finally:
         process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-    work = install(file)
     with pytest.raises(LabError, match=r"the write of virtual-sd-2026\.01\.wic\.zst .* interrupted"):
         work.bench.shell()
     assert not bench.status().power

@@ -4,7 +4,6 @@ for the card and a stand-in for the tool `usbsdmux`.
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 from labgrid.driver import USBSDMuxDriver, USBStorageDriver
@@ -15,9 +14,7 @@ from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision.ways import CardWay
 from evmperf.model.errors import LabError
-from selftests.provision.cards import Image, assert_equal, used_card
-from selftests.provision.imagelab import MIB
-from selftests.support.sshd import Sshd
+from selftests.provision.cards import USED, Image, assert_equal
 
 TOOL = """#!/bin/sh
 # usbsdmux CONTROL MODE: the mode is a file's content; a stuck one stays.
@@ -31,34 +28,30 @@ esac
 
 @pytest.fixture
 def image(tmp_path):
-    file = tmp_path / "image.wic"
-    file.write_bytes(os.urandom(MIB) + bytes(MIB) + os.urandom(512))
-    return Image(file)
+    """With a name that Labgrid's driver need not quote."""
+    return Image(tmp_path / "image.wic")
 
 
 @pytest.fixture
-def exporter(tmp_path, monkeypatch):
+def exporter(tmp_path, sshd, monkeypatch):
     """A host behind SSH, which Labgrid reaches by any name: it keeps one connection a name."""
-    folder = tmp_path / "sshd"
-    folder.mkdir()
-    sshd = Sshd(folder)
+    options = " ".join(f"'{word}'" for word in sshd.options)
+    ssh = f'#!/bin/sh\nexec /usr/bin/ssh {options} -o HostName=127.0.0.1 "$@"\n'
     tools = tmp_path / "bin"
     tools.mkdir()
-    options = " ".join(f"'{word}'" for word in sshd.options)
-    for name, text in (
-        ("ssh", f'#!/bin/sh\nexec /usr/bin/ssh {options} -o HostName=127.0.0.1 "$@"\n'),
-        ("usbsdmux", TOOL),
-    ):
+    for name, text in (("ssh", ssh), ("usbsdmux", TOOL)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    yield tools, sshd
-    sshd.stop()
+    return sshd
 
 
 @pytest.fixture
-def card(tmp_path):
-    return used_card(tmp_path / "card", 4 * MIB)
+def control(tmp_path):
+    """Where the switch is."""
+    file = tmp_path / "control"
+    file.write_text("dut\n")
+    return file
 
 
 def with_switch(**words):
@@ -69,67 +62,57 @@ def with_switch(**words):
 
 
 @pytest.fixture
-def target(exporter, tmp_path, card, loop, monkeypatch):
+def target(exporter, control, card, loop, monkeypatch):
     # Whether a resource is there is for a coordinator to say, which is not here.
     monkeypatch.setattr(RemotePlaceManager, "poll", lambda _: None)
-    control = tmp_path / "control"
-    control.write_text("dut\n")
-    target, switch = with_switch(host=tmp_path.name, path=str(loop(card)), control_path=str(control))
+    folder = control.parent
+    target, switch = with_switch(host=folder.name, path=str(loop(card)), control_path=str(control))
     # Where there is an environment, its `tools` say where this is.
-    switch.tool = str(exporter[0] / "usbsdmux")
+    switch.tool = str(folder / "bin/usbsdmux")
     USBStorageDriver(target, name=None)
     return target
 
 
-def mode(tmp_path):
-    return (tmp_path / "control").read_text().strip()
+def put(target, image, begins=lambda: None):
+    CardWay(CardSwitch.of(target)).put(image, begins)
 
 
-def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path):
-    switch = CardSwitch.of(target)
+def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, control):
     modes = []
-    CardWay(switch).put(image, lambda: modes.append(mode(tmp_path)))
+    put(target, image, lambda: modes.append(control.read_text()))
     subprocess.run(["sync"], check=True)
-    assert_equal(card, image.file)
-    assert modes == ["host"]
-    assert mode(tmp_path) == "dut"
+    assert_equal(card, image)
+    assert [*modes, control.read_text()] == ["host\n", "dut\n"]
 
 
-def test_a_card_that_labgrid_cannot_write_is_said_so(target, tmp_path, dying):
+def test_a_card_that_labgrid_cannot_write_is_said_so(target, image, control, dying):
     target.get_resource(NetworkUSBSDMuxDevice).path = str(dying)
-    file = tmp_path / "long.wic"
-    file.write_bytes(os.urandom(6 * MIB))
     with pytest.raises(LabError, match=r"not written by Labgrid's USBStorageDriver \(dd: .*check the card"):
-        CardWay(CardSwitch.of(target)).put(Image(file), lambda: None)
-    assert mode(tmp_path) == "dut"
+        put(target, image)
+    assert control.read_text() == "dut\n"
 
 
 def test_a_link_that_is_cut_is_the_labs_failure(target, image, exporter):
     with pytest.raises(LabError, match=r"not written by|card switch does not go"):
-        CardWay(CardSwitch.of(target)).put(image, exporter[1].stop)
+        put(target, image, exporter.stop)
 
 
-def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):
-    Path(f"{tmp_path}/control.stuck").touch()
-    with pytest.raises(LabError, match=r"host .* dut: .*stuck"):
-        CardWay(CardSwitch.of(target)).put(image, lambda: None)
-    assert set(card.read_bytes()) == {0xA5}
-
-
-def test_a_switch_that_is_gone_is_said_so(target, tmp_path):
-    Path(f"{tmp_path}/control.gone").touch()
-    with pytest.raises(LabError, match=r"card switch .* dut: "):
-        CardWay(CardSwitch.of(target)).ready()
+@pytest.mark.parametrize("fault", ["stuck", "gone"])
+def test_a_switch_that_is_stuck_at_the_board_or_gone_is_said_so(target, image, card, control, fault):
+    control.with_name(f"control.{fault}").touch()
+    with pytest.raises(LabError, match="at dut: .*stuck" if fault == "stuck" else "does not go to host: "):
+        put(target, image)
+    assert set(card.read_bytes()) == {USED}
 
 
 def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
     monkeypatch.setattr(media, "_MEDIUM_S", 0.3)
     target.get_resource(NetworkUSBSDMuxDevice).path = "/dev/no-such-disk"
     with pytest.raises(LabError, match=r"no card .* within"):
-        CardWay(CardSwitch.of(target)).put(image, lambda: None)
+        put(target, image)
 
 
-def test_a_switch_without_storage_is_a_mistake_of_the_board_file(exporter, tmp_path):
+def test_a_switch_without_storage_is_a_mistake_of_the_board_file():
     target, _ = with_switch(host="exporter", path="/dev/x", control_path="/dev/y")
     with pytest.raises(LabError, match="no USBStorageDriver"):
         CardSwitch.of(target)

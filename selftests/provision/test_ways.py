@@ -14,7 +14,7 @@ from evmperf.lab.provision import installation
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.provision import imagelab
-from selftests.provision.cards import Image, assert_equal, used_card
+from selftests.provision.cards import MIB, used_card
 from selftests.support.boardfiles import fake_board
 from selftests.support.placelab import QUICK
 from selftests.support.texts import BOOT
@@ -22,13 +22,6 @@ from selftests.support.texts import BOOT
 
 def board(tmp_path, medium="sd", **image):
     return fake_board(tmp_path / "b.yaml", boot={"medium": medium}, image=image)
-
-
-@pytest.fixture
-def image(tmp_path):
-    file = tmp_path / "it's an image.wic"
-    file.write_bytes(b"content")
-    return Image(file)
 
 
 def test_a_board_without_a_way_is_told_what_to_add(tmp_path):
@@ -39,7 +32,7 @@ def test_a_board_without_a_way_is_told_what_to_add(tmp_path):
 def test_the_lab_s_own_command_gets_the_image_whatever_its_name_is(tmp_path, image):
     way = installation.choose(Target("main"), board(tmp_path, command="cp {image} flashed"), None)
     way.put(image, lambda: None)
-    assert Path(tmp_path / "flashed").read_bytes() == b"content"
+    assert (tmp_path / "flashed").read_bytes() == image.data
 
 
 def test_a_command_that_fails_is_a_lab_failure_with_its_last_words(tmp_path, image):
@@ -52,11 +45,11 @@ def test_a_command_that_fails_is_a_lab_failure_with_its_last_words(tmp_path, ima
 def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path / "cache"))
     raw = imagelab.build(tmp_path / "a.wic")
-    card = used_card(tmp_path / "card", 10 * imagelab.MIB)
+    card = used_card(tmp_path / "card", 10 * MIB)
     packed = imagelab.pack(raw, "zst")
     assert cli.main(["image", "show", str(packed), "--write", str(card)]) == 0
     assert f"{card}: {raw.stat().st_size >> 10} KiB written, " in capsys.readouterr().out
-    assert_equal(card, raw)
+    assert card.read_bytes().startswith(raw.read_bytes())
     assert (
         cli.main(["image", "show", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
     )

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +38,8 @@ def name(variant: str, number: int) -> str:
     return f"{variant}-2026.{number:02}"
 
 
-def build(
-    variant: str,
-    number: int,
-    target: Path,
-    progress: Progress,
-    *,
-    change: Callable[[Path], None] = lambda _root: None,
-    root_mib: int = 0,
-) -> None:
-    """Make the compressed image of a release, with a number from 1 to 9. `change` may alter the folder
-    of its root file system. Files there are hard links: it must write a new file, not the old one.
-    `root_mib` is the size of that file system, 0 for the recipe's.
+def build(variant: str, number: int, target: Path, progress: Progress) -> None:
+    """Make the compressed image of a release, with a number from 1 to 9.
 
     Raises UsageError for a variant that has no releases, LabError when making it fails.
     """
@@ -71,8 +61,7 @@ def build(
         tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
     ):
         try:
-            spec |= {"root_mib": root_mib} if root_mib else {}
-            raw = _make(recipe, steps, paths, Path(work), number=number, change=change, spec=spec)
+            raw = _make(recipe, steps, paths, Path(work), number=number, spec=spec)
             target.parent.mkdir(parents=True, exist_ok=True)
             new = target.with_name(f".{target.name}.new")
             options: dict[int, int] = {
@@ -94,7 +83,6 @@ def _make(
     work: Path,
     *,
     number: int,
-    change: Callable[[Path], None],
     spec: Mapping[str, Any],
 ) -> Path:
     """Make the raw image of a release in the folder `work` of the parts of an image; returns its file."""
@@ -106,7 +94,6 @@ def _make(
     numbered = _numbered(kernel.read_bytes(), _KERNEL_BANNER, str(number))
     kernel.unlink()  # a hard link: it is made anew
     kernel.write_bytes(numbered)
-    change(root)
     boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
     with raw.open("wb") as disk:
         disk.truncate((1 + boot_mib + root_mib) * _MIB)

@@ -14,6 +14,7 @@ from labgrid import Environment
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.provision.content import sha256
 from evmperf.measure.bench import Shell
 
 
@@ -54,3 +55,9 @@ def board_file(bench: client.LabClient, variant: str, folder: Path) -> Path:
     file, ports = folder / f"{variant}.yaml", bench.record
     envfile.write(envfile.source(variant), file, serial_port=ports.serial_port, power_port=ports.power_port)
     return file
+
+
+def disks(bench: client.LabClient) -> dict[str, str]:
+    """The SHA-256 of what is on each disk, but for that of the firmware, which the boot ROM writes."""
+    files = (bench.folder / "disks").glob("*.img")
+    return {file.stem: sha256(file) for file in files if file.stem != "firmware"}
