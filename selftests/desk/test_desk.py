@@ -24,7 +24,6 @@ from evmperf.commands.app import desk
 from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile, host, identity, ports
-from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -75,27 +74,6 @@ def test_a_foreign_board_gets_a_file_of_its_own(make_board, find):
     assert not re.search(r"EVM|[Kk]3|TI\b", re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said))
 
 
-def test_a_board_at_uboots_prompt_is_told_with_what_to_type(make_board, find):
-    board = make_board("ti,j7200-evm", up=False)
-    board._take("x")  # stops its countdown
-    with pytest.raises(UsageError, match="at U-Boot's prompt: type `boot`"):
-        find(ports=(board.path,))
-    assert board.switched == [True]
-
-
-def test_a_password_is_asked_for_and_kept_to_the_owner(make_board, find):
-    board = make_board("ti,am642-evm")
-    board.password = "secret"
-    with pytest.raises(PasswordWanted):
-        find(ports=(board.path,))
-    with pytest.raises(UsageError, match="check the password"):
-        find(ports=(board.path,), password="another")
-    found = find(ports=(board.path,), password="secret")
-    file = boards.Path(found.file)
-    assert boards.load(file).drivers["EvmShellDriver"]["password"] == "secret"
-    assert file.stat().st_mode & 0o077 == 0
-
-
 def test_a_person_gives_the_password_and_measures_on_a_busy_board(make_board, tmp_path):
     board = make_board("ti,am642-evm")
     board.password = "secret"
@@ -133,19 +111,6 @@ def test_missing_programs_are_named_with_the_line_that_installs_them(make_board,
     assert not any("apt-get" in step for _, step in found.steps)
 
 
-def test_a_card_in_a_lesser_mode_than_ti_expects_is_told(make_board, find, tmp_path):
-    board = make_board("ti,am642-evm")
-    for name, text in {
-        "mmc_host/mmc0/mmc0:0001/type": "MMC",
-        "debug/mmc0/ios": "timing spec:\t1 (mmc high-speed)",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(f"{text}\n")
-    found = find(ports=(board.path,), tester="local")
-    (told,) = (words for words, spoils in found.state if words.startswith("emmc: ") and spoils)
-    assert re.search("TI's own check .* expects HS200 .*; it runs at", told)
-
-
 def test_an_error_does_not_repeat_a_password_that_the_board_does(make_board, find, monkeypatch):
     monkeypatch.setattr(identity, "_LOGIN_S", 2.0)
     board = make_board("ti,am642-evm")
@@ -154,16 +119,6 @@ def test_an_error_does_not_repeat_a_password_that_the_board_does(make_board, fin
     with pytest.raises(UsageError, match=r"no answer .*\*{9}") as error:
         find(ports=(board.path,), password=board.password)
     assert board.password not in str(error.value)
-
-
-def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
-    leader, follower = pty.openpty()
-    gone = str(tmp_path / "ttyUSB7")
-    with pytest.raises(desk.NoBoard, match=r"no board answers.*getty"):
-        find(ports=(os.ttyname(follower), gone))
-    os.close(leader)
-    os.close(follower)
-    assert any(gone in line for line in find.said)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +168,15 @@ def saying(text):
         (["\x8f\xff\x00\xfe" * 4], LabError, "unreadable at each of 115200, .*voltage"),
         (["\r\nU-Boot SPL\r\n"], UsageError, "gives no login: wait"),
         ([], LabError, "ttyUSB7 cannot be opened"),
+        ([""], desk.NoBoard, r"no board answers.*getty"),
     ],
 )
-def test_what_is_no_single_board_is_told_with_what_to_do(find, tmp_path, said, error, told):
+def test_what_is_no_single_board_is_told_with_what_to_do(find, said, error, told):
     with contextlib.ExitStack() as stack:
         there = [stack.enter_context(saying(text)) for text in said]
         with pytest.raises(error, match=told):
-            find(ports=(*there, str(tmp_path / "ttyUSB7")))
+            find(ports=(*there, "/dev/no/ttyUSB7"))
+    assert any("/dev/no/ttyUSB7 cannot be opened" in line for line in find.said)
 
 
 def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
@@ -352,10 +309,20 @@ def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch,
     assert ports._LISTEN_S + ports._FURTHER_S * (len(ports.RATES) - 1) < 5
 
 
-def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find, monkeypatch):
+def test_a_card_in_a_lesser_mode_than_ti_expects_is_told_and_the_cable_measured(
+    make_board, find, tmp_path, monkeypatch
+):
     board = make_board("ti,am642-evm")
+    for name, text in {
+        "mmc_host/mmc0/mmc0:0001/type": "MMC",
+        "debug/mmc0/ios": "timing spec:\t1 (mmc high-speed)",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"{text}\n")
     monkeypatch.setattr(desk, "_PATH", "/none")
     found = find(ports=(board.path,), tester="local:eth7")
+    (told,) = (words for words, spoils in found.state if words.startswith("emmc: ") and spoils)
+    assert re.search("TI's own check .* expects HS200 .*; it runs at", told)
     file = boards.Path(found.file)
     made = boards.load(file)
     network = dict(found.steps)["Network"]

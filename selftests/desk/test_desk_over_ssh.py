@@ -11,7 +11,7 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.tester import SshTester
-from evmperf.model.errors import ToolError
+from evmperf.model.errors import ToolError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import STEP_FOLDER
 from selftests.support import programs, sudoer
@@ -141,9 +141,13 @@ def test_another_user_than_root_measures_through_sudo_on_a_console(tmp_path, fin
     try:
         with pytest.raises(PasswordWanted):
             find(ports=(console.path,), user=sudoer.NAME)
+        with pytest.raises(UsageError, match="check the password"):
+            find(ports=(console.path,), user=sudoer.NAME, password="another")
         found = find(ports=(console.path,), user=sudoer.NAME, password=sudoer.PASSWORD)
-        shell = boards.load(boards.Path(found.file)).drivers["EvmShellDriver"]
-        assert shell["username"] == sudoer.NAME
+        file = boards.Path(found.file)
+        shell = boards.load(file).drivers["EvmShellDriver"]
+        assert (shell["username"], shell["password"]) == (sudoer.NAME, sudoer.PASSWORD)
+        assert file.stat().st_mode & 0o077 == 0
         done = evmperf("--lg-env", found.file, "--results", str(tmp_path / "r"), *QUICK)
         assert done.returncode == 0, done.stdout + done.stderr
     finally:

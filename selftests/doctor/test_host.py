@@ -13,33 +13,31 @@ from evmperf.commands.cli.doctor import influx
 from evmperf.lab.desk import host, ports
 from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError, UsageError
-from selftests.support.ports import free_port
 
-
-def settings(**values: str) -> dict[str, str]:
-    return {f"EVMPERF_INFLUX_{name.upper()}": value for name, value in values.items()}
+NAMES = ("URL", "TOKEN", "ORG", "BUCKET")
+AWAY = dict.fromkeys((f"EVMPERF_INFLUX_{name}" for name in NAMES), "http://127.0.0.1:1")
 
 
 def test_a_database_that_answers(influxd):
     config = influxd.bucket()
-    names = ("url", "token", "org", "bucket")
-    given = settings(**{name: getattr(config, name) for name in names})
+    given = {f"EVMPERF_INFLUX_{name}": getattr(config, name.lower()) for name in NAMES}
     assert influx(given) == f"{config} can be read"
     with pytest.raises(LabError, match="refuses the token"):
-        influx(given | settings(token="another"))
+        influx(given | {"EVMPERF_INFLUX_TOKEN": "another"})
 
 
-def test_a_database_that_is_away():
-    url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(LabError, match="cannot be reached"):
-        influx(settings(url=url, token="secret", org="o", bucket="b"))
-
-
-def test_settings_that_are_missing_are_noted_or_named():
-    with pytest.raises(Noted, match="not configured"):
-        influx({})
-    with pytest.raises(UsageError, match="TOKEN"):
-        influx(settings(url="http://influx:8086", org="o", bucket="b"))
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({}, Noted, "not configured"),
+        ({"EVMPERF_INFLUX_URL": "http://influx:8086"}, UsageError, "TOKEN"),
+        (AWAY, LabError, "cannot be reached"),
+    ],
+    ids=["none", "missing", "away"],
+)
+def test_a_database_that_is_not_there_is_noted_or_named(given, error, said):
+    with pytest.raises(error, match=said):
+        influx(given)
 
 
 def test_the_clock(monkeypatch):

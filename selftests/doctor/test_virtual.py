@@ -25,6 +25,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     with virtualbench.running("virtual", "doctor") as bench:
         yield virtualbench.board_file(bench, "virtual", tmp_path)
+        assert not bench.status().power
 
 
 def test_everything_is_well(file, tmp_path, capsys):
@@ -34,7 +35,7 @@ def test_everything_is_well(file, tmp_path, capsys):
     assert [entry for entry in found if entry["outcome"] in ("bad", "unchecked")] == []
     assert status == ExitStatus.OK
     outcome = {entry["step"]: entry["outcome"] for entry in found}
-    good = "console,power switch,U-Boot,Linux,command line,root medium,tools,meter"
+    good = "console,power switch,U-Boot,Linux,command line,root medium,tools,tester,meter"
     scratch = [f"scratch {driver}" for driver in ("emmc", "mmcsd", "pcie", "ufs", "usb")]
     assert {outcome[step] for step in [*good.split(","), *scratch]} == {"ok"}
     assert main(["doctor", "--replay", str(console)]) == ExitStatus.OK

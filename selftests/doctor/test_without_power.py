@@ -4,32 +4,22 @@ import getpass
 from pathlib import Path
 
 import pytest
-import yaml
 
-from evmperf.boards import board as boards
-from evmperf.lab.desk.examination import Examination
 from evmperf.lab.desk.finding import CheckOutcome
-from evmperf.measure import boardfile
+from selftests.doctor.test_doctor import examine
 
 BOOTS = {"power switch", "U-Boot", "command line"}
-LINUX = ("Linux", "files", "scratch", "tools")
+LINUX = ("Linux", "files", "tools")
 
 
-def examine(folder: Path, power: str, resources: dict, drivers: dict):
-    main = {
-        "features": ["crypto"],
-        "options": {
-            "board": {"name": "desk", "title": "Desk", "description": "one", "profile": "quick"},
-            "boot": {"medium": "sd", "power": power},
-        },
-        "resources": resources,
-        "drivers": {**drivers, "BootStrategy": {"roots": {}, "uboot_timeout": 10, "boot_timeout": 10}},
-    }
-    imports = ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"]
-    file = folder / "desk.yaml"
-    file.write_text(yaml.safe_dump({"imports": imports, "targets": {"main": main}}, sort_keys=False))
-    boards.load(file)
-    return {found.step: found for found in Examination(boardfile.named(str(file))).findings()}
+@pytest.fixture
+def look(write_file):
+    def look_at(power: str, resources: dict, drivers: dict):
+        strategy = {"roots": {}, "uboot_timeout": 10, "boot_timeout": 10}
+        boot = {"medium": "sd", "power": power}
+        return examine(write_file("crypto", resources, {**drivers, "BootStrategy": strategy}, boot=boot))
+
+    return look_at
 
 
 def good(found):
@@ -53,11 +43,11 @@ def console(fake):
     return {"NetworkSerialPort": port}, drivers
 
 
-def test_a_board_without_power_is_looked_at_as_it_is(fake, tmp_path):
+def test_a_board_without_power_is_looked_at_as_it_is(look, fake):
     session = Path(fake.disk, "step", "step-beef")
     session.parent.mkdir()
     session.touch()
-    found = examine(tmp_path, "none", *console(fake))
+    found = look("none", *console(fake))
     good(found)
     assert session.exists(), "a session measures there"
     assert not BOOTS & set(found)
@@ -65,17 +55,17 @@ def test_a_board_without_power_is_looked_at_as_it_is(fake, tmp_path):
     assert fake.switched == [True]
 
 
-def test_a_board_that_is_reset_by_software_is_reset_once_and_left_on(fake, tmp_path):
-    found = examine(tmp_path, "reset", *console(fake))
+def test_a_board_that_is_reset_by_software_is_reset_once_and_left_on(look, fake):
+    found = look("reset", *console(fake))
     good(found)
     assert {found[step].outcome for step in ("power switch", "U-Boot")} == {CheckOutcome.OK}
     assert fake.typed.count("reboot") == 1
     assert fake.is_on
 
 
-def test_a_board_over_ssh_alone_needs_no_console(tmp_path, sshd):
+def test_a_board_over_ssh_alone_needs_no_console(look, sshd):
     service = {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
     key = {"keyfile": str(sshd.folder / "user")}
-    found = examine(tmp_path, "none", {"NetworkService": service}, {"SSHDriver": key})
+    found = look("none", {"NetworkService": service}, {"SSHDriver": key})
     good(found)
     assert not (BOOTS | {"console"}) & set(found)

@@ -1,7 +1,6 @@
 """`evmperf doctor`: whether a board and its lab are ready, and what a recorded console tells."""
 
 import argparse
-import itertools
 import json
 import os
 import re
@@ -68,7 +67,7 @@ def _doctor(options: argparse.Namespace) -> int:
     tell = (lambda _: None) if options.json else note
     examination = Examination(board, options.coordinator, options.console, tell)
     findings: list[CheckFinding] = []
-    for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
+    for finding in _findings(examination):
         findings.append(finding)
         if not options.json:
             word = "-" if finding.outcome is CheckOutcome.UNCHECKED else finding.outcome
@@ -82,6 +81,11 @@ def _doctor(options: argparse.Namespace) -> int:
         f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
     )
     return exit_status(findings)
+
+
+def _findings(examination: Examination) -> Iterator[CheckFinding]:
+    yield from examination.findings()
+    yield checked("InfluxDB", influx)
 
 
 def influx(environment: Mapping[str, str] = os.environ) -> str:

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pexpect import TIMEOUT
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
 from evmperf.boards.console.booted import BootedSystem, WrongBoot
-from evmperf.boards.console.marks import ObservedBoot, Phase
+from evmperf.boards.console.marks import Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import host, software
@@ -26,9 +27,9 @@ from evmperf.lab.sshlink import SshFiles
 from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Shell
+from evmperf.measure.bench import Shell, ShellReply
 from evmperf.measure.signals import listening
-from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
 
@@ -53,8 +54,8 @@ _OTHER_UART = "is this another UART of the board? docs/day-one.md says which is 
 class _Step:
     name: str
     needs: tuple[str, ...]
-    check: Callable[[], software.Found]
-    """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
+    check: Callable[[], str]
+    """Returns the sentence of a good one; raises EvmperfError or Noted."""
 
 
 @dataclass(eq=False)
@@ -88,10 +89,10 @@ class Examination:
                 if lacks := next((name for name in step.needs if name not in good), ""):
                     yield CheckFinding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
                     continue
-                findings = list(checked(step.name, step.check))
-                if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in findings):
+                finding = checked(step.name, step.check)
+                if finding.outcome is not CheckOutcome.BAD:
                     good.add(step.name)
-                yield from findings
+                yield finding
 
     def _steps(self) -> list[_Step]:
         board, switches = self.board, self.board.has_console and self.board.power != "none"
@@ -102,25 +103,30 @@ class Examination:
             *([_Step("console", ("place",), self._console)] if board.has_console else []),
         ]
         boot = [
-            _Step("power switch", ("console",), self._reset if board.power == "reset" else self._power),
+            _Step("power switch", ("console",), self._power),
             _Step("U-Boot", ("power switch",), self._at_uboot),
             _Step("Linux", ("U-Boot",), self._linux),
             _Step("command line", ("Linux",), self._command_line),
         ]
         # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
         found = [_Step("Linux", ("console" if board.has_console else "place",), self._as_found)]
-        return [
+        scratch = software.scratch_checks(board).items()
+        checks = [
             *held,
             *(boot if switches else found),
             _Step("root medium", ("Linux",), self._root),
             _Step("files", ("Linux",), self._files),
-            _Step("scratch", ("Linux",), lambda: software.scratch_partitions(board, self._run)),
-            _Step("tools", ("Linux",), lambda: software.tools(board, self._run)),
-            _Step("tester", ("place",) if board.tester == VIRTUAL else (), self._tester),
-            _Step("meter", ("place",) if self._needs_meter else (), self._meter),
-            _Step("clock", (), host.clock),
-            _Step("real time", (), host.real_time),
+            *(
+                _Step(f"scratch {name}", ("Linux",), partial(self._scratch, name, say))
+                for name, say in scratch
+            ),
+            _Step("tools", ("Linux",), self._tools),
         ]
+        if software.tools_beside(board):
+            checks.append(_Step("tester", ("place",) if board.tester == VIRTUAL else (), self._tester))
+        if board.options.power.supply or ("power" in board.features and "power" not in board.options.absent):
+            checks.append(_Step("meter", ("place",), self._meter))
+        return [*checks, _Step("clock", (), host.clock), _Step("real time", (), host.real_time)]
 
     def _board_file(self) -> str:
         checked = boardcheck.check(self.board)
@@ -186,27 +192,21 @@ class Examination:
         shellstep.install(self._shell, _FOLDER)
         return "is running and is checked as found: nothing is switched"
 
-    def _reset(self) -> str:
-        self._reach_uboot()
-        if self._failed and not self._marks:
-            raise self._failed
-        return "is reset, not switched: boots are warm"
-
-    def _reach_uboot(self) -> ObservedBoot | None:
+    def _power(self) -> str:
+        switched = self.board.power != "reset"
+        if switched:
+            self._bench.off()
+            self._see_it_off()
         try:
             self._bench.uboot()
         except EvmperfError as error:
             self._failed = error
         boot = next(reversed(self._bench.boots()), None)
         self._marks = dict(boot.marks) if boot else {}
-        return boot
-
-    def _power(self) -> str:
-        self._bench.off()
-        self._see_it_off()
-        boot = self._reach_uboot()
-        if self._failed and (boot is None or boot.phase in ("power switch", "console")):
+        if self._failed and (not boot or not boot.marks or boot.phase in ("power switch", "console")):
             raise self._failed
+        if not switched:
+            return "is reset, not switched: boots are warm"
         power_on, first = (self._marks.get(p) for p in (Phase.POWER_ON, Phase.FIRST_OUTPUT))
         if first is None or power_on is None:
             raise self._nothing_readable()
@@ -287,37 +287,37 @@ class Examination:
             raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
 
-    def _run(self, command: str) -> tuple[int, str]:
+    def _run(self, command: str) -> ShellReply:
         done = shellstep.run(self._shell, command, _COMMAND_S, folder=_FOLDER, label="doctor")
-        return done.status, done.files.get(shellstep.LOG, "")
+        return ShellReply(done.status, done.files.get(shellstep.LOG, ""))
+
+    def _scratch(self, driver: str, check: str) -> str:
+        reply = self._run(check)
+        if reply.status:
+            raise LabError((reply.text.strip().splitlines() or [f"exit status {reply.status}"])[-1])
+        return f"{self.board.text(driver, 'scratch')} may be overwritten"
+
+    def _tools(self) -> str:
+        users = software.tools_on(self.board)
+        if lacking := software.missing(users, self._run):
+            raise ToolError(
+                f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
+            )
+        return f"all {len(users)} programs are there"
 
     def _tester(self) -> str:
         users = software.tools_beside(self.board)
-        if not users:
-            return "no benchmark of this board needs one"
         if not self.board.tester:
             raise Noted(
                 f"none: {len({n for names in users.values() for n in names})} benchmarks are "
                 f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
             )
-        tester = open_tester(self.board, self._target)
-        try:
-            reply = tester.run(software.look_for(users), _COMMAND_S)
-        finally:
-            tester.close()
-        if lacking := software.missing(reply.text, users):
-            raise LabError(f"not on the tester: {lacking}; install them there")
+        with contextlib.closing(open_tester(self.board, self._target)) as tester:
+            if lacking := software.missing(users, lambda command: tester.run(command, _COMMAND_S)):
+                raise LabError(f"not on the tester: {lacking}; install them there")
         return f"{self.board.tester}: all {len(users)} programs are there"
 
-    @property
-    def _needs_meter(self) -> bool:
-        options = self.board.options
-        sleeps = "power" in self.board.features and "power" not in options.absent
-        return sleeps or bool(options.power.supply)
-
     def _meter(self) -> str:
-        if not self._needs_meter:
-            return "no benchmark of this board needs one"
         power = self.board.options.power
         rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
         meter = self._bench.meter()

@@ -1,7 +1,7 @@
 """What a check found, and what the command makes of all of it."""
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from evmperf.model.errors import EvmperfError, Kind
@@ -33,18 +33,14 @@ class Noted(Exception):
     """Ends a check with a note: nothing is broken, but what depends on it cannot be checked."""
 
 
-def checked(step: str, check: Callable[[], Iterable[CheckFinding | str] | str]) -> Iterator[CheckFinding]:
-    """The findings of one step; `check` returns the sentence of a good one, or yields findings of its own,
-    and raises EvmperfError or Noted.
-    """
+def checked(step: str, check: Callable[[], str]) -> CheckFinding:
+    """The finding of a step; `check` returns the sentence of a good one, or raises EvmperfError or Noted."""
     try:
-        outcome = check()
-        for item in [outcome] if isinstance(outcome, str) else outcome:
-            yield item if isinstance(item, CheckFinding) else CheckFinding(step, CheckOutcome.OK, item)
+        return CheckFinding(step, CheckOutcome.OK, check())
     except Noted as note:
-        yield CheckFinding(step, CheckOutcome.NOTE, str(note))
+        return CheckFinding(step, CheckOutcome.NOTE, str(note))
     except EvmperfError as error:
-        yield CheckFinding(step, CheckOutcome.BAD, str(error), error.kind)
+        return CheckFinding(step, CheckOutcome.BAD, str(error), error.kind)
 
 
 def exit_status(findings: Iterable[CheckFinding]) -> ExitStatus:

@@ -1,7 +1,4 @@
-"""Checks over what a board answers in Linux. Each is a function of the board file and of `run`, which gives a
-command's exit status and text; it returns the sentence of a good one, or yields findings, and raises
-EvmperfError or Noted.
-"""
+"""What a board file needs of the board's Linux and of the tester beside it."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,29 +7,10 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
-from evmperf.lab.desk.finding import CheckFinding, CheckOutcome
-from evmperf.model.errors import Kind, ToolError
-
-Run = Callable[[str], tuple[int, str]]
-Found = Iterator[CheckFinding | str] | str
+from evmperf.measure.bench import ShellReply
 
 WORD = "evmperf.lab.doctor"
 """A kernel argument that does nothing: a word with a dot is a module's, and no module has it."""
-
-
-def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
-    """Whether each driver's scratch partition may be overwritten."""
-    checks = scratch_checks(board)
-    if not checks:
-        yield "the board file names none (docs/day-one.md)"
-    for driver, check in checks.items():
-        status, text = run(check)
-        step, where = f"scratch {driver}", board.text(driver, "scratch")
-        if status:
-            lines = text.strip().splitlines() or [f"exit status {status}"]
-            yield CheckFinding(step, CheckOutcome.BAD, lines[-1], Kind.LAB)
-        else:
-            yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
 
 
 def scratch_checks(board: Board) -> dict[str, str]:
@@ -49,16 +27,6 @@ def scratch_checks(board: Board) -> dict[str, str]:
                 partition, driver, whole_disk=scratch.is_whole_disk(board, driver)
             )
     return commands
-
-
-def tools(board: Board, run: Run) -> str:
-    """Whether the programs of the board's benchmarks are there."""
-    users = tools_on(board)
-    if lacking := missing(run(look_for(users))[1], users):
-        raise ToolError(
-            f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
-        )
-    return f"all {len(users)} programs are there"
 
 
 def tools_on(board: Board) -> dict[str, list[str]]:
@@ -102,14 +70,10 @@ def _users(needs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:
     return dict(sorted(users.items()))
 
 
-def look_for(tools: Iterable[str]) -> str:
-    """A command that prints those of the programs that are not there."""
-    words = " ".join(shlex.quote(tool) for tool in tools)
-    return f"for t in {words}; do command -v $t >/dev/null || echo $t; done"
-
-
-def missing(printed: str, users: Mapping[str, list[str]]) -> str:
-    """What look_for printed, each with whom it is for; "" for nothing."""
-    words = [word for word in printed.split() if word in users]
-    more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
-    return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)
+def missing(users: Mapping[str, list[str]], run: Callable[[str], ShellReply]) -> str:
+    """The programs that are not where `run` runs a command, each with whom it is for; "" for none."""
+    words = " ".join(map(shlex.quote, users))
+    printed = run(f"for t in {words}; do command -v $t >/dev/null || echo $t; done").text
+    absent = [word for word in printed.split() if word in users]
+    more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in absent}
+    return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in absent)
