@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from msgspec import structs
 
@@ -19,14 +18,12 @@ _TICK_S = 0.01
 """What /proc/uptime resolves."""
 
 
-@dataclass
 class BoardClock:
     """When a board's uptime was, by our clock: each step began after it was typed, and ended before its
     answer came. All steps since a boot together tell the difference of both clocks.
     """
 
-    low_s: float = float("-inf")
-    high_s: float = float("inf")
+    low_s, high_s = float("-inf"), float("inf")
 
     def learn(self, typed_ns: int, output: StepOutput, answered_ns: int) -> tuple[int, int] | None:
         """Begin and end of a step in ns since the epoch; None without an uptime."""
@@ -41,18 +38,14 @@ class BoardClock:
         return round(began_s * 1e9), round((began_s + output.busy_s) * 1e9)
 
 
-@dataclass
 class Recording:
-    """A meter that is read over and over until `end`."""
+    """A meter that is read over and over until `end`; raises LabError for rails that it does not have."""
 
-    meter: Meter
-    rails: tuple[str, ...]
-    series: list[tuple[int, float]] = field(default_factory=list)
-    failed: str = ""
-
-    def __post_init__(self) -> None:
-        """Begin; raises LabError for rails that the meter does not have."""
-        self.meter.check(self.rails)
+    def __init__(self, meter: Meter, rails: tuple[str, ...]) -> None:
+        meter.check(rails)
+        self._meter, self._rails = meter, rails
+        self._series: list[tuple[int, float]] = []
+        self._failed = ""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="supply", daemon=True)
         # A window needs a reading before it, and a boot begins at once.
@@ -60,29 +53,28 @@ class Recording:
         self._thread.start()
 
     def _read(self) -> None:
-        ended = False
-        while not (ended or self.failed):
-            ended = self._stopped.wait(_EVERY_S)
+        while not (self._failed or self._stopped.wait(_EVERY_S)):
             self._take()
 
     def _take(self) -> None:
         before_ns = time.time_ns()
         try:
-            watts = answers.total(self.meter.read(self.rails))
+            watts = answers.total(self._meter.read(self._rails))
+            self._series.append(((before_ns + time.time_ns()) // 2, watts))
         except EvmperfError as error:
-            self.failed = str(error)
-        else:
-            self.series.append(((before_ns + time.time_ns()) // 2, watts))
+            self._failed = str(error)
+
+    def joined(self, result: Result, windows: Sequence[energy.PowerWindow]) -> Result:
+        """The result with its power and energy, or with the reason why it has none."""
+        samples, missing = energy.samples(windows, self._series)
+        conditions = {**result.conditions, "supply_meter": self._meter.identity()}
+        if why := self._failed or missing:
+            conditions["no_energy"] = why
+        return structs.replace(result, samples=(*result.samples, *samples), conditions=conditions)
 
     def end(self) -> None:
         """Read once more, and stop."""
         self._stopped.set()
         self._thread.join()
-
-    def joined(self, result: Result, windows: Sequence[energy.PowerWindow]) -> Result:
-        """The result with its power and energy, or with the reason why it has none."""
-        samples, missing = energy.samples(windows, self.series)
-        reasons = [self.failed] if self.failed else missing
-        conditions = {**result.conditions, "supply_meter": self.meter.identity()}
-        conditions |= {"no_energy": "; ".join(reasons)} if reasons else {}
-        return structs.replace(result, samples=(*result.samples, *samples), conditions=conditions)
+        if not self._failed:
+            self._take()

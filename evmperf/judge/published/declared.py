@@ -208,7 +208,7 @@ def metric(key: Key) -> Metric | None:
     if key.benchmark == control.NAME:
         return next((one for one in control.BENCHMARK.metrics if one.name == key.metric), None)
     table = tables().get(key.benchmark)
-    return (table.metric(key.case, key.metric) if table else None) or energy.metric(key.metric)
+    return (table.metric(key.case, key.metric) if table else None) or energy.METRICS.get(key.metric)
 
 
 class Outline(msgspec.Struct, frozen=True):

@@ -294,7 +294,7 @@ def _notes(slot: Slot, figures: Figures) -> list[str]:
 
 def _energy(result: Result) -> list[str]:
     """Means of power and energy of a row, in words."""
-    names = dict.fromkeys(s.metric for s in result.samples if energy.metric(s.metric))
+    names = dict.fromkeys(s.metric for s in result.samples if s.metric in energy.METRICS)
     units = {s.metric: s.unit for s in result.samples}
     return [
         f"{wording.metric(name)} {statistics.fmean(result.values(name)):.4g} {units[name]}" for name in names
