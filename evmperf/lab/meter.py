@@ -229,11 +229,11 @@ class ScpiMeterDriver(RailMeterDriver):
             )
         except (pyvisa.errors.Error, OSError, ValueError) as error:
             self._manager.close()
-            raise self._unreachable(error) from error
+            raise self._silent(error, "cannot be reached") from error
         try:
             self._identity = f"{self._ask('*IDN?')} (SCPI)"
             if meter.setup:
-                self._ask(meter.setup, answered=False)
+                self._ask(meter.setup, "write")
         except LabError:
             self.on_deactivate()
             raise
@@ -249,28 +249,17 @@ class ScpiMeterDriver(RailMeterDriver):
         asked = {rail: [self._ask(query) for query in self._queries[rail]] for rail in rails}
         return {rail: (f"{volts} V", f"{amperes} A") for rail, (volts, amperes) in asked.items()}
 
-    def _ask(self, query: str, *, answered: bool = True) -> str:
-        from pyvisa import constants, errors  # noqa: PLC0415  # see on_activate
+    def _ask(self, query: str, way: str = "query") -> str:
+        from pyvisa.errors import Error  # noqa: PLC0415  # see on_activate
 
         try:
-            if answered:
-                return str(self._instrument.query(query)).strip()
-            self._instrument.write(query)
-            return ""
-        except (errors.Error, OSError) as error:
-            if getattr(error, "error_code", None) == constants.StatusCode.error_timeout:
-                raise LabError(
-                    f"the meter at {self.meter.visa} does not answer {query!r}, or has hung up: check "
-                    f"its channels, and that no other program uses it"
-                ) from error
-            raise self._unreachable(error) from error
+            return str(getattr(self._instrument, way)(query)).strip()
+        except (Error, OSError) as error:
+            raise self._silent(error, f"does not answer {query!r}") from error
 
-    def _unreachable(self, error: BaseException) -> LabError:
-        reason = one_line(error, 200)
-        return LabError(
-            f"the meter at {self.meter.visa} cannot be reached ({reason}): check that it is on, and "
-            f"`visa` of ScpiMeter"
-        )
+    def _silent(self, error: BaseException, what: str) -> LabError:
+        found = f"the meter at {self.meter.visa} {what} ({one_line(error, 200)})"
+        return LabError(f"{found}: check `visa` of ScpiMeter, its channels, and that nobody else uses it")
 
 
 def _queries(rail: str, channel: object, voltage: str, current: str) -> tuple[str, str]:

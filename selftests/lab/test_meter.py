@@ -98,7 +98,7 @@ def test_a_rail_may_have_queries_of_its_own_and_a_setup_is_sent_first(conversati
 def test_no_answer_is_a_broken_lab_that_names_the_query(conversation, instrument):
     back = conversation({"a": 3})
     instrument.measure = lambda quantity, channel: None
-    with pytest.raises(LabError, match=r"does not answer 'MEAS:VOLT\? \(@3\)'.*check its channels"):
+    with pytest.raises(LabError, match=r"does not answer 'MEAS:VOLT\? \(@3\)'.*its channels"):
         back.read(["a"])
 
 
@@ -109,7 +109,7 @@ def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
         raise ConnectionResetError
 
     instrument.measure = hang_up
-    with pytest.raises(LabError, match=rf"the meter at {instrument.visa} .*hung up"):
+    with pytest.raises(LabError, match=rf"the meter at {instrument.visa} does not answer"):
         back.read(["a"])
     instrument.close()
     with pytest.raises(LabError, match=instrument.visa):
@@ -118,7 +118,7 @@ def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
 
 def test_an_instrument_that_is_not_there_is_named(scpi_meter):
     port = free_port()
-    with pytest.raises(LabError, match=rf"::{port}::SOCKET cannot be reached.*`visa` of ScpiMeter"):
+    with pytest.raises(LabError, match=rf"::{port}::SOCKET does not answer .*refused.*`visa` of ScpiMeter"):
         scpi_meter({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
     with pytest.raises(LabError, match="nonsense cannot be reached"):
         scpi_meter({"a": 1}, visa="nonsense")
