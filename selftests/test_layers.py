@@ -97,6 +97,7 @@ DOORS = {
         state.look
         state.machine
         state.rules
+        within
     """,
     "judge": """
         ab

@@ -4,16 +4,15 @@ and is in no message.
 
 import os
 import re
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 import requests
 from urllib3.exceptions import HTTPError
 
+from evmperf.measure.within import within
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.tokens import address, usable
@@ -130,17 +129,8 @@ class LavaServer:
         self, method: str, path: str, within_s: float = _QUESTION_S, most: int = _ANSWER_BYTES, **more: Any
     ) -> bytes:
         """The answer of at most `most` bytes within `within_s` seconds, also where the server trickles."""
-        done: Future[tuple[requests.Response, bytes]] = Future()
-
-        def work() -> None:
-            try:
-                done.set_result(self._exchange(method, path, most, **more))
-            except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
-                done.set_exception(error)
-
-        threading.Thread(target=work, daemon=True).start()
         try:
-            answer, body = done.result(within_s)
+            answer, body = within(within_s, lambda: self._exchange(method, path, most, **more))
         except TimeoutError:
             raise LabError(
                 f"the LAVA server {self.url} does not answer within {within_s:.3g} s ({_named(path)}): "
