@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from evmperf.model.errors import UsageError
 from evmperf_virtual.debian import DebianArchive
@@ -101,22 +100,14 @@ def build_programs(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     shutil.rmtree(foreign)
 
 
-def install_programs(part: Path, root: Path) -> None:
-    """Put the compiled programs into a board's userland."""
-    for program in part.iterdir():
-        place = root / "usr/bin" / program.name
-        place.unlink(missing_ok=True)
-        os.link(program, place)
-
-
-def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path) -> None:
-    """Make `folder`/board.dtb of QEMU's tree (`qemu`: image.json's) and the recipe's source for dtc."""
+def build_devicetree(recipe: Recipe, qemu: Path, steps: BuildSteps, folder: Path) -> None:
+    """Make `folder`/board.dtb of the tree of the program `qemu` and the recipe's source for dtc."""
     words = recipe.data["arguments"]
     machine, memory = (words[words.index(option) + 1] for option in ("-M", "-m"))
     dumped, source = folder / "dumped.dtb", folder / "board.dts"
-    command = [*qemu["command"], "-M", f"{machine},dumpdtb={dumped}", "-m", memory]
+    command = [qemu, "-M", f"{machine},dumpdtb={dumped}", "-m", memory, "-display", "none"]
     with steps.step("Device tree"):
-        steps.run([*command, "-display", "none"], "Dumping QEMU's device tree", "devicetree", env=qemu["env"])
+        steps.run(command, "Dumping QEMU's device tree", "devicetree")
         text = _dtc(steps, "dtb", "dts", dumped)
         source.write_text(text + recipe.file(recipe.data["devicetree"]).read_text())
         _dtc(steps, "dts", "dtb", source, "-o", folder / "board.dtb")

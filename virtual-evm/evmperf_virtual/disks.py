@@ -92,9 +92,9 @@ def _make(image: EvmImage, name: str, folder: Path) -> None:
     if disk.overlay:
         # The overlay names its base absolutely: the board's folder and the image's are not related.
         create = ["create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, str(target)]
-        command = [*image.qemu.img, *create]
+        command = [str(Path(image.qemu).with_name("qemu-img")), *create]
     try:
-        steps.output(command, _TIMEOUT, env=image.qemu.env)
+        steps.output(command, _TIMEOUT)
     except LabError as error:
         raise LabError(f"disk {name} cannot be made: {error}") from None
 

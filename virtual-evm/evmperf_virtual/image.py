@@ -4,10 +4,11 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,6 @@ from evmperf_virtual.steps import BuildSteps, Progress, check_host, make_ext4
 
 _MIB = 1024 * 1024
 _PARTITION_START_MIB = 1
-
-
-class Qemu(msgspec.Struct, frozen=True):
-    """How to call QEMU and qemu-img: commands as argument lists, and what `env` adds to."""
-
-    command: list[str]
-    env: dict[str, str]
-    img: list[str]
-    version: str
 
 
 class Disk(msgspec.Struct, frozen=True):
@@ -52,7 +44,8 @@ class EvmImage(msgspec.Struct, frozen=True):
 
     variant: str
     hash: str
-    qemu: Qemu
+    qemu: str
+    """The program; qemu-img is beside it."""
     arguments: list[str]
     """QEMU's arguments as str.format templates of `disk`, `net` and `dir`."""
     disks: dict[str, Disk]
@@ -78,7 +71,7 @@ def load(variant: str) -> EvmImage:
     except msgspec.DecodeError as error:
         raise LabError(f"{file} is damaged ({error}); {remedy} with --force.") from error
     # The parts lie beside the images; somebody may have tidied the cache by hand.
-    if not Path(image.qemu.command[0]).exists():
+    if not Path(image.qemu).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
     return msgspec.structs.replace(image, directory=folder)
 
@@ -149,9 +142,9 @@ def _fresh(final: Path) -> Iterator[Path]:
 def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Path]:
     """Build, at the same time, the parts that the cache lacks; return their folders."""
 
-    make = {
+    make: dict[str, Callable[[Recipe, BuildSteps, Path], None]] = {
         "uboot": compiled.build_uboot,
-        "qemu": host_programs.build_qemu,
+        "qemu": partial(host_programs.build, "qemu"),
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
         "programs": compiled.build_programs,
@@ -199,11 +192,12 @@ def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder:
     for part in ("userland", "kernel"):
         more = json.loads((parts[part] / "facts.json").read_text())
         facts |= {**more, "packages": {**facts["packages"], **more["packages"]}}
-    qemu = host_programs.describe_qemu(recipe, parts["qemu"])
-    aio = host_programs.fastest_aio(qemu, folder / "aio")
+    qemu = parts["qemu"] / "bin" / recipe.data["qemu"]["programs"][0]
+    version = steps.run([qemu, "--version"], "Starting QEMU", "image")
+    aio = host_programs.fastest_aio(qemu.with_name("qemu-img"), folder / "aio")
     shutil.copyfile(parts["uboot"] / "u-boot.bin", folder / "u-boot.bin")
     facts["uboot"] = (parts["uboot"] / "version").read_text()
-    facts["qemu"] = qemu["version"]
+    facts["qemu"] = version.split()[3]
     with steps.step("Root file system"):
         root = folder / "root"
         rootfs.assemble(recipe, steps, parts, root, release=facts["kernel"], build_id=build_id)
@@ -221,7 +215,7 @@ def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder:
     data = {
         "variant": recipe.variant,
         "hash": build_id,
-        "qemu": qemu,
+        "qemu": str(qemu),
         "arguments": recipe.data["arguments"],
         "disks": disks,
         "facts": facts,

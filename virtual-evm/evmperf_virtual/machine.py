@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import re
 import signal
 import socket
@@ -128,7 +127,6 @@ class Machine:
                 start_of_log = log.tell()
                 process = await asyncio.create_subprocess_exec(
                     *command,
-                    env={**os.environ, **self.image.qemu.env},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -160,7 +158,7 @@ class Machine:
         return [
             *("setpriv", "--pdeathsig", "KILL", "--"),  # QEMU ends with the bench, however that ends
             *net.prefix,
-            *self.image.qemu.command,
+            self.image.qemu,
             *arguments,
             *self.options,
             *("-display", "none", "-monitor", "none"),

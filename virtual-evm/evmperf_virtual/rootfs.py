@@ -142,7 +142,8 @@ def assemble(
         steps.run(command, f"Copying the {part}", "image")
     finish(recipe, root, build_id)
     if "programs" in parts:
-        compiled.install_programs(parts["programs"], root)
+        programs = parts["programs"].iterdir()
+        steps.run(["cp", "--link", *programs, root / "usr/bin"], "Copying the programs", "image")
     steps.run(["depmod", "-b", root / "usr", release], "Indexing kernel modules", "rootfs")
     boot = root / "boot"
     boot.mkdir(exist_ok=True)
