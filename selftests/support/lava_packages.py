@@ -32,7 +32,7 @@ def unpacked() -> Path:
             work = folder / "packages.new"
             shutil.rmtree(work, ignore_errors=True)
             archive = DebianArchive(steps, folder / "apt", SUITE, "amd64")
-            archive.unpack(archive.versions(*PACKAGES), work)
+            archive.unpack(PACKAGES, work)
             work.rename(final)
     return final
 

@@ -72,7 +72,7 @@ def _audio(cache: Path) -> Path:
     if not headers.exists():
         steps = BuildSteps(cache / "logs", print)
         with DebianArchive(steps, cache / "apt", _suite()) as archive:
-            archive.unpack(archive.versions("libasound2-dev", "libasound2t64"), headers)
+            archive.unpack(["libasound2-dev", "libasound2t64"], headers)
     (library,) = headers.glob("usr/lib/*/libasound.so.2.*")
     sources = [str(file) for file in sorted((SOURCES / suite).rglob("*.c"))]
     sources += [str(SOURCES / f"{_USER}/{name}.c") for name in ("st_cpu_load", "st_timer", "st_fileapi")]

@@ -11,6 +11,7 @@ import fnmatch
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
@@ -26,21 +27,18 @@ def mirror(steps: BuildSteps) -> str:
     """Return the base URI of the Debian archive that this host's apt uses."""
     if own := os.environ.get("EVMPERF_DEBIAN_MIRROR"):
         return own
-    # Without the second form a host that never ran `apt-get update` shows no target at all.
-    for extra in ((), ("--no-release-info",)):
-        fields = "$(REPO_URI)|$(ORIGIN)|$(LABEL)|$(COMPONENT)"
-        command = ["apt-get", "indextargets", *extra, "--format", fields]
-        output = steps.run(command, "Reading the host's apt sources", "apt")
-        for line in output.splitlines():
-            uri, origin, label, component = line.split("|")
-            named = (origin, label) == ("Debian", "Debian")
-            unnamed = origin.startswith("$(") and Path(urlparse(uri).path).name == "debian"
-            if component == "main" and (named or unnamed):
-                return uri
-    raise LabError(
-        "This host's apt sources name no Debian archive; set EVMPERF_DEBIAN_MIRROR to the URI "
-        "of a Debian mirror and build again."
-    )
+    what, command = "Reading the host's apt sources", ["apt-get", "indextargets", "--format", "$(REPO_URI)"]
+    found = steps.run([*command, "Component: main", "Origin: Debian", "Label: Debian"], what, "apt").split()
+    if not found:
+        # On a host that never ran `apt-get update` no source has an origin.
+        listed = steps.run([*command, "--no-release-info", "Component: main"], what, "apt").split()
+        found = [uri for uri in listed if Path(urlparse(uri).path).name == "debian"]
+    if not found:
+        raise LabError(
+            "This host's apt sources name no Debian archive; set EVMPERF_DEBIAN_MIRROR to the URI "
+            "of a Debian mirror and build again."
+        )
+    return found[0]
 
 
 class DebianArchive:
@@ -61,7 +59,6 @@ class DebianArchive:
         self._steps = steps
         self._folder = folder
         self._log = f"apt-{suite}-{architecture}"
-        self._suite = suite
         for sub in ("state/lists/partial", "cache/archives/partial", "etc"):
             (folder / sub).mkdir(parents=True, exist_ok=True)
         (folder / "state/status").touch()
@@ -84,8 +81,6 @@ class DebianArchive:
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
         }
         self._options = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-        if not KEYRING.exists():
-            raise LabError(f"{KEYRING} is missing; install the package debian-archive-keyring.")
         # The mirror goes into apt's own throw-away folder only, never into an image.
         (folder / "etc/evmperf.sources").write_text(
             f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(steps)}\n"
@@ -102,61 +97,41 @@ class DebianArchive:
         if not failed:
             shutil.rmtree(self._folder)
 
-    def resolve(self, names: list[str], leave_out: list[str]) -> dict[str, str]:
-        """Versions of the named packages and what they depend on, less the patterns in `leave_out`."""
+    def resolve(self, names: list[str], leave_out: list[str]) -> list[str]:
+        """The named packages and what they depend on, less the patterns in `leave_out`."""
         command = ["apt-get", *self._options, "--simulate", "install", *names]
         output = self._steps.run(command, "Choosing Debian packages", self._log)
-        chosen = dict(re.findall(r"^Inst ([^:\s]+)\S* \((\S+) ", output, re.MULTILINE))
+        chosen = re.findall(r"^Inst ([^:\s]+)", output, re.MULTILINE)
         left_out = {name for pattern in leave_out for name in fnmatch.filter(chosen, pattern)}
-        return {name: version for name, version in chosen.items() if name not in left_out}
+        return [name for name in chosen if name not in left_out]
 
-    def depends(self, name: str) -> list[str]:
-        """Return the names that a package depends on directly."""
-        command = ["apt-cache", *self._options, "depends", "--important", name]
-        output = self._steps.run(command, f"Looking up {name}", self._log)
-        return re.findall(r"^\s+(?:Pre)?Depends: ([^\s<>]+)", output, re.MULTILINE)
-
-    def versions(self, *names: str) -> dict[str, str]:
-        """Packages in the versions that the suite has."""
-        command = ["apt-cache", *self._options, "show", "--no-all-versions", *names]
-        output = self._steps.run(command, f"Looking up {', '.join(names)}", self._log)
-        found = dict(re.findall(r"^Package: (\S+)(?:\n.+)*?\nVersion: (\S+)", output, re.MULTILINE))
-        if missing := [name for name in names if name not in found]:
-            raise LabError(f"Debian {self._suite} has no package {', '.join(missing)}; correct the recipe.")
-        return {name: found[name] for name in names}
-
-    def unpack(self, packages: dict[str, str], target: Path) -> None:
-        """Download packages, which apt checks, and unpack their files into `target`."""
+    def unpack(self, names: Iterable[str], target: Path) -> dict[str, str]:
+        """Download packages, which apt checks, unpack their files into `target`, return their versions."""
         target.mkdir(parents=True, exist_ok=True)
-        debs = self._new_folder()
-        command = ["apt-get", *self._options, "download"]
-        command += [f"{name}={version}" for name, version in packages.items()]
-        self._steps.run(command, "Downloading Debian packages", self._log, cwd=debs)
+        debs = self._folder / "debs"
+        debs.mkdir(exist_ok=True)
+        download = ["apt-get", *self._options, "download", *names]
+        self._steps.run(download, "Downloading Debian packages", self._log, cwd=debs)
 
-        def extract(file: Path) -> None:
+        def extract(file: Path) -> tuple[str, str]:
             what = f"Unpacking {file.name}"
             self._steps.run(["dpkg-deb", "--extract", file, target], what, self._log)
+            name, version = self._steps.run(["dpkg-deb", "--show", file], what, self._log).split()
+            return name, version
 
         # base-files first: its links of a merged /usr decide where the others' files go.
         first = set(debs.glob("base-files_*.deb"))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for group in (first, set(debs.glob("*.deb")) - first):
-                list(pool.map(extract, group))
+            groups = (first, set(debs.glob("*.deb")) - first)
+            versions = dict(pair for group in groups for pair in pool.map(extract, group))
         shutil.rmtree(debs)
-
-    def _new_folder(self) -> Path:
-        """An empty folder for what is downloaded."""
-        folder = self._folder / "debs"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
+        return versions
 
     def unpack_source(self, source: str, target: Path, *members: str) -> None:
         """Unpack a source's upstream tarball, or `members` of it, into `target` without the top folder."""
-        folder = self._new_folder()
         command = ["apt-get", *self._options, "--download-only", "--tar-only", "source", source]
-        self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)
-        tarballs = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))
+        self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=self._folder)
+        tarballs = sorted(self._folder.glob(f"{source}_*.orig.tar.*[!c]"))
         if not tarballs:
             raise LabError(f"apt brought no source of {source}; see {self._steps.log_dir}/{self._log}.log.")
         target.mkdir()

@@ -30,8 +30,7 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         steps.step(f"Userland from Debian {spec['suite']}"),
         DebianArchive(steps, target / "apt", spec["suite"]) as archive,
     ):
-        packages = archive.resolve(spec["packages"], spec["leave_out"])
-        archive.unpack(packages, root)
+        packages = archive.unpack(archive.resolve(spec["packages"], spec["leave_out"]), root)
     packages |= _singles(spec.get("single_packages", []), steps, target)
     for pattern in spec["leave_out_files"]:
         for path in root.glob(pattern):
@@ -47,28 +46,19 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
     with steps.step(f"Kernel from Debian {suite}"), DebianArchive(steps, target / "apt", suite) as archive:
-        # Only the kernel's own files: what it depends on makes initrds, which is done here.
-        images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
-        kernel = archive.versions((images or [spec["package"]])[0])
-        archive.unpack(kernel, unpacked)
+        # Only the kernel's own files: what else it depends on makes initrds, which is done here.
+        images = {name for name in archive.resolve([spec["package"]], []) if name.startswith("linux-image")}
+        kernel = archive.unpack(images - {spec["package"]} or images, unpacked)
         modules.parent.mkdir(parents=True)
         (unpacked / "usr/lib/modules").rename(modules)
         release = _sort_modules(modules, spec)
         (unpacked / f"boot/vmlinuz-{release}").rename(target / "kernel")
-        for pattern in spec.get("keep", []):
-            _keep(unpacked, pattern, target / "root")
+        for path in (path for pattern in spec.get("keep", []) for path in unpacked.glob(pattern)):
+            place = target / "root" / path.relative_to(unpacked)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
         shutil.rmtree(unpacked)
     (target / "facts.json").write_text(json.dumps({"kernel": release, "packages": kernel}))
-
-
-def _keep(unpacked: Path, pattern: str, root: Path) -> None:
-    paths = list(unpacked.glob(pattern))
-    if not paths:
-        raise LabError(f"The kernel's package has no {pattern}; correct the recipe's kernel.keep.")
-    for path in paths:
-        place = root / path.relative_to(unpacked)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(place)
 
 
 def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> dict[str, str]:
@@ -80,9 +70,7 @@ def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> di
             steps.step(f"{spec['package']} from Debian {suite} {component}"),
             DebianArchive(steps, target / "apt", suite, component=component) as archive,
         ):
-            package = archive.versions(spec["package"])
-            archive.unpack(package, target / "root")
-        packages |= package
+            packages |= archive.unpack([spec["package"]], target / "root")
     return packages
 
 
