@@ -111,7 +111,8 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
         link(root / name, destination)
     for applet in spec["applets"]:
         name = root / "usr/bin" / applet
-        if not any((root / d / applet).exists() for d in ("usr/bin", "usr/sbin")):
+        # A link may lead to a place that only this machine has, or lacks.
+        if not any(os.path.lexists(root / d / applet) for d in ("usr/bin", "usr/sbin")):
             link(name, "/usr/bin/busybox")
     for name, path in recipe.files(spec["overlay"]).items():
         place = root / name
