@@ -10,6 +10,11 @@ from evmperf_virtual.debian import DebianArchive
 from evmperf_virtual.recipe import Recipe
 from evmperf_virtual.steps import BuildSteps
 
+_DROPPED = re.compile(
+    r"^Value requested for (\w+) .*\n(?:Requested value: +CONFIG|.*\nActual value: +CONFIG)", re.MULTILINE
+)
+"""What U-Boot's script says of an option; one whose menu is gone is as good as not set."""
+
 
 def uboot_inputs(recipe: Recipe) -> list[str]:
     """Return the recipe's files that U-Boot is made of."""
@@ -42,35 +47,19 @@ def build_uboot(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         }
         make: list[str | Path] = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
         steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
-        fragments = [recipe.file(name) for name in spec["fragments"]]
-        with (out / ".config").open("a") as config:
-            config.writelines("\n" + file.read_text() for file in fragments)
-        steps.run([*make, "olddefconfig"], "Configuring U-Boot", "uboot", env=env)
-        for file in fragments:
-            _check_config(file, (out / ".config").read_text())
+        # It adds fragments to a configuration, and says which of their options Kconfig has dropped.
+        merge: list[str | Path] = ["sh", top / "scripts/kconfig/merge_config.sh", "-O", out, out / ".config"]
+        merge += [recipe.file(name) for name in spec["fragments"]]
+        said = steps.run(merge, "Configuring U-Boot", "uboot", env=env, cwd=top)
+        if lost := _DROPPED.findall(said):
+            raise UsageError(
+                f"U-Boot's configuration does not take {', '.join(lost)}; correct the fragments."
+            )
         steps.run(["nice", *make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env)
     shutil.copyfile(out / "u-boot.bin", target / "u-boot.bin")
     release = (out / "include/config/uboot.release").read_text().strip()
     (target / "version").write_text(release)
     shutil.rmtree(work)
-
-
-def _check_config(fragment: Path, config: str) -> None:
-    """Raise UsageError for options of the fragment that Kconfig dropped."""
-    pattern = r"^(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)$"
-    have = set(config.splitlines())
-    lost = []
-    for line in re.findall(pattern, fragment.read_text(), re.MULTILINE):
-        name = line.split("=")[0].removeprefix("# ").removesuffix(" is not set")
-        # An option whose menu is gone is not listed at all, which is as good as not set.
-        off = line.startswith("#") and not any(entry.startswith(f"{name}=") for entry in have)
-        if line not in have and not off:
-            lost.append(name)
-    if lost:
-        raise UsageError(
-            f"U-Boot's configuration does not take {', '.join(lost)} from {fragment}; "
-            "correct names or dependencies there."
-        )
 
 
 def program_inputs(recipe: Recipe) -> list[str]:

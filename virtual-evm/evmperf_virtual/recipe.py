@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from evmperf.model.errors import UsageError, one_line
+from evmperf.boards import yamlfile
+from evmperf.model.errors import UsageError
 
 RECIPE_VERSION = 1
 """Raise it when the builder modules make something else of the same recipe."""
@@ -98,10 +97,7 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
             f"There is no virtual board {variant!r}: {file} is missing; "
             f"known are {', '.join(variants) or 'none'}."
         )
-    try:
-        data = yaml.safe_load(file.read_text())
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not YAML; correct this: {one_line(error)}.") from error
+    data = yamlfile.read(file)
     if not isinstance(data, dict):
         raise UsageError(f"{file} holds no sections; copy those of another variant.")
     base = data.pop("base", None)

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evmperf.model.errors import LabError
-from evmperf_virtual import compiled
 from evmperf_virtual.debian import DebianArchive
 from evmperf_virtual.recipe import Recipe
-from evmperf_virtual.steps import BuildSteps
+from evmperf_virtual.steps import BuildSteps, output
+
+_MODPROBE_S = 60.0
 
 
 def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
@@ -158,7 +158,10 @@ def link(path: Path, destination: str) -> None:
 def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") -> bytes:
     """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
     spec = recipe.data[section]
-    modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
+    command = ["modprobe", "-C", "/dev/null", "-d", str(root / "usr"), "-S", release]
+    loading = output([*command, "--all", "--show-depends", *spec["modules"]], _MODPROBE_S)
+    loaded = re.findall(r"^insmod (.*\.ko)", loading, re.MULTILINE)
+    modules = [Path(module) for module in dict.fromkeys(loaded)]
     folders = [(name, stat.S_IFDIR | 0o755, b"") for name in ("bin", "dev", "proc", "sys", "root", "modules")]
     return cpio(
         [
@@ -173,23 +176,6 @@ def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") ->
             ),
         ]
     )
-
-
-def _closure(folder: Path, names: list[str]) -> list[Path]:
-    """Return modules and what they need, in loading order."""
-    needs: dict[str, list[str]] = {}
-    for line in (folder / "modules.dep").read_text().splitlines():
-        path, _, rest = line.partition(":")
-        needs[path] = rest.split()
-    by_name = {Path(path).stem.replace("-", "_"): path for path in needs}
-    order: list[str] = []
-    for name in names:
-        module = by_name.get(name.replace("-", "_"))
-        if module is None:
-            raise LabError(f"The kernel has no module {name}; correct the recipe's initrd.modules.")
-        # modules.dep lists the most basic module last.
-        order += [p for p in [*reversed(needs[module]), module] if p not in order]
-    return [folder / path for path in order]
 
 
 def cpio(entries: Sequence[tuple[str, int, bytes]]) -> bytes:

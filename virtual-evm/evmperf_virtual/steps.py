@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import threading
 import time
@@ -69,33 +68,21 @@ def _last_line(file: Path) -> str:
 
 
 def check_host(list_file: Path) -> None:
-    """Raise LabError naming the missing packages of a list with lines `package command-or-file purpose`."""
-    missing: list[str] = []
-    for line in list_file.read_text().splitlines():
-        words = line.split("#")[0].split(None, 2)
-        if len(words) < 2:
-            continue
-        package, proof = words[:2]
-        is_installed = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=_path())
-        if not is_installed and package not in missing:
-            missing.append(package)
-    if missing:
+    """Raise LabError naming the packages of a list for `scripts/host-packages` that this host lacks."""
+    script = Path(__file__).parents[2] / "scripts/host-packages"
+    if missing := _run([script, "--missing", list_file], None, "").stdout.split():
         raise LabError(
             "This host lacks programs that build the virtual board; "
             f"run `apt-get install --no-install-recommends {' '.join(missing)}`."
         )
 
 
-def _path() -> str:
-    """Where host programs are: sbin, too, which users often lack in PATH."""
-    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-
-
 def _run(
     command: Sequence[str | Path], env: Mapping[str, str] | None, stdin: str, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    # C locale: the builder reads apt's and mke2fs's words.
-    env = {**os.environ, "LC_ALL": "C", "PATH": _path(), **(env or {})}
+    # C locale: the builder reads apt's and mke2fs's words. Users often lack sbin in PATH.
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    env = {**os.environ, "LC_ALL": "C", "PATH": path, **(env or {})}
     return subprocess.run(
         command,
         env=env,
