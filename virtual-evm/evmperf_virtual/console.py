@@ -13,10 +13,8 @@ is complete up to the last `GET /status` or power off, whichever is later.
 import asyncio
 import contextlib
 import logging
-import os
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from evmperf.boards.board import VIRTUAL_HOST
@@ -26,13 +24,12 @@ OUTPUT_LIMIT = 16 << 20
 """Bytes kept for a client that does not read; a client with more is disconnected."""
 INPUT_LIMIT = 4 << 20
 """Bytes kept for a guest that does not read; more input is lost, as on a UART."""
-_CHUNK = 256 << 10
 
 _log = logging.getLogger(__name__)
 
 
 class ConsoleStamps:
-    """Collects stamps for a file; a failed write is logged and ends stamping: the console goes on."""
+    """Collects stamps for a file. A full disk costs stamps: the console goes on."""
 
     def __init__(self, path: Path) -> None:
         self.offset = 0
@@ -41,29 +38,19 @@ class ConsoleStamps:
 
     def add(self, length: int, came_ns: int, passed_ns: int) -> None:
         """Note a chunk of `length` bytes that came at `came_ns` and was passed on at `passed_ns`."""
-        with self._going_on():
+        with contextlib.suppress(OSError):
             self._file.write(b"%d %d %d %d\n" % (self.offset, length, came_ns, passed_ns))
         self.offset += length
 
     def flush(self) -> None:
         """Write what is pending; takes well below a millisecond."""
-        with self._going_on():
+        with contextlib.suppress(OSError):
             self._file.flush()
 
     def close(self) -> None:
         """Flush and close the file."""
-        with self._going_on():
+        with contextlib.suppress(OSError):
             self._file.close()
-
-    @contextlib.contextmanager
-    def _going_on(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            _log.error("console.stamps ends here, it cannot be written: %s", error)
-            with contextlib.suppress(OSError):
-                self._file.close()
-            self._file = Path(os.devnull).open("wb")  # noqa: SIM115  # as long as the console
 
 
 class ConsoleServer:
@@ -101,7 +88,7 @@ class ConsoleServer:
         if self._server is not None:
             self._server.close()
         for client in list(self.clients):
-            client.close()
+            client.transport.close()
         self.stamps.close()
 
     def from_board(self, data: bytes, came_ns: int) -> None:
@@ -116,23 +103,16 @@ class ConsoleServer:
             self._board.send(data)
 
 
-class _End(asyncio.BufferedProtocol):
-    """One end of a connection, reading into a buffer of its own: no allocation a read."""
+class _End(asyncio.Protocol):
+    """One end of a connection."""
 
     def __init__(self, console: ConsoleServer) -> None:
         self.console = console
         self.transport: asyncio.Transport
-        self._view = memoryview(bytearray(_CHUNK))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view
-
-    def close(self) -> None:
-        self.transport.close()
 
 
 class _Board(_End):
@@ -143,9 +123,8 @@ class _Board(_End):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._overrun = False
 
-    def buffer_updated(self, nbytes: int) -> None:
-        came_ns = time.monotonic_ns()
-        self.console.from_board(bytes(self._view[:nbytes]), came_ns)
+    def data_received(self, data: bytes) -> None:
+        self.console.from_board(data, time.monotonic_ns())
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():
@@ -172,8 +151,8 @@ class _Client(_End):
         self.console.clients.add(self)
         _log.info("console client %s connected", self._peer)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        self.console.from_client(bytes(self._view[:nbytes]))
+    def data_received(self, data: bytes) -> None:
+        self.console.from_client(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.console.clients.discard(self)
