@@ -82,9 +82,9 @@ class LabOptions:
     """Where the card stays, whatever the switch is told: a fault to try."""
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class LabRecord:
-    """A bench's process and ports on 127.0.0.1: the content of its lock."""
+    """A bench's process and ports on 127.0.0.1: of the content of its lock, which is its first status."""
 
     pid: int
     serial_port: int
@@ -92,16 +92,13 @@ class LabRecord:
 
 
 @dataclass(kw_only=True)
-class BenchStatus:
+class BenchStatus(LabRecord):
     """A running bench; times are ISO 8601, UTC. With `power` on and `qemu_pid` None the board has ended,
     for the reason `last_exit`. `console_bytes` is the offset of `console.stamps`.
     """
 
-    pid: int
     name: str
     variant: str
-    serial_port: int
-    power_port: int
     qemu_options: list[str]
     folder: str
     image_hash: str
@@ -147,7 +144,7 @@ def names() -> list[str]:
 def read_record(board: Path) -> LabRecord | None:
     """The record of a bench that lives; None for one that is not ready yet."""
     try:
-        return msgspec.json.decode(_lock(board).read_bytes(), type=LabRecord)
+        return msgspec.json.decode((board / "lock").read_bytes(), type=LabRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -155,7 +152,7 @@ def read_record(board: Path) -> LabRecord | None:
 def is_locked(board: Path) -> bool:
     """Whether a bench process lives for this board."""
     try:
-        handle = os.open(_lock(board), os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(board / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
@@ -171,7 +168,7 @@ def hold_lock(board: Path) -> int:
     """Lock the board for the rest of this process; returns the descriptor, raises LabError if it is taken."""
     # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
     remedy = f"stop it with `evmperf virtual stop {board.name}`"
-    handle = _held(_lock(board), 1, f"the bench of board {board.name} is already running: {remedy}")
+    handle = _held(board / "lock", 1, f"the bench of board {board.name} is already running: {remedy}")
     os.ftruncate(handle, 0)  # the record of the bench before
     return handle
 
@@ -201,7 +198,3 @@ def _held(file: Path, timeout: float, taken: str) -> int:
             time.sleep(0.01)
         else:
             return handle
-
-
-def _lock(board: Path) -> Path:
-    return board / "lock"

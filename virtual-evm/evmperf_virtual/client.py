@@ -12,8 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -48,22 +47,14 @@ class LabClient:
 
     @property
     def record(self) -> LabRecord:
-        """Process and ports of the running bench; raises LabError if none runs."""
-        # A bench that has just taken its lock has not written its record yet.
-        deadline = time.monotonic() + _ANSWER_TIMEOUT * slowness()
-        while self.running:
-            if record := boards.read_record(self.folder):
-                return record
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"the bench of board {self.name} is running but has not written its ports: "
-                    f"stop it with `evmperf virtual stop {self.name}` and start it again"
-                )
-            time.sleep(0.01)
-        raise LabError(
-            f"the bench of board {self.name} is not running: "
-            f"start it with `evmperf virtual start {self.name}`"
-        )
+        """Process and ports of the running bench; raises LabError if none runs, or is not ready."""
+        record = boards.read_record(self.folder) if self.running else None
+        if record is None:
+            raise LabError(
+                f"the bench of board {self.name} is not running: "
+                f"start it with `evmperf virtual start {self.name}`"
+            )
+        return record
 
     def start(
         self,
@@ -86,7 +77,8 @@ class LabClient:
         """
         with boards.starting(self.folder, START_TIMEOUT):
             if self.running:
-                if other := self._other(variant, serial_port, power_port, qemu_options, fresh=fresh):
+                asked = {"variant": variant, "serial_port": serial_port, "power_port": power_port}
+                if other := self._other(asked | {"qemu_options": list(qemu_options)}, fresh=fresh):
                     raise UsageError(
                         f"board {self.name} is already running {other}: "
                         f"stop it first with `evmperf virtual stop {self.name}`"
@@ -145,17 +137,11 @@ class LabClient:
                 f"stop it with `evmperf virtual stop` and start it again"
             ) from None
 
-    def _other(
-        self, variant: str, serial: int | None, power: int | None, more: Sequence[str], *, fresh: bool
-    ) -> str:
+    def _other(self, asked: Mapping[str, object], *, fresh: bool) -> str:
         """What the running bench has otherwise than was asked for, "" for nothing."""
-        has = self.status()
-        if has.variant != variant:
-            return f"as variant {has.variant}, not {variant}"
-        if serial not in (None, 0, has.serial_port) or power not in (None, 0, has.power_port):
-            return f"on serial port {has.serial_port} and power port {has.power_port}"
-        if more and has.qemu_options != list(more):
-            return "with other QEMU options"
+        has = vars(self.status())
+        if other := [name for name, value in asked.items() if value and value != has[name]]:
+            return "with " + ", ".join(f"{name.replace('_', ' ')} {has[name]}" for name in other)
         return "so its disks cannot be made anew" if fresh else ""
 
     def _spawn(self, options: LabOptions) -> None:
@@ -175,21 +161,17 @@ class LabClient:
                 )
         except OSError as error:
             raise LabError(f"the bench process cannot be started: {error}") from None
-        process.wait()  # its child goes on in the same group
-        assert process.stdout
         within = START_TIMEOUT * slowness()
-        with process.stdout as pipe:
-            if not select.select([pipe], [], [], within)[0]:
-                os.killpg(process.pid, signal.SIGKILL)
-                why = f"is not ready after {within:.0f} s"
-                raise LabError(f"the bench of board {self.name} {why}: see {self.folder / 'bench.log'}")
-            line = pipe.readline()
-        if not line:
-            raise LabError(
-                f"the bench of board {self.name} ended while it started ({self._last_word()}): "
-                f"see {self.folder / 'bench.log'}"
-            )
-        if "error" in (reply := json.loads(line)):
+        try:
+            # Its child, which goes on in the same group, closes the pipe when it is ready.
+            told, _ = process.communicate(timeout=within)
+            why = f"ended while it started ({self._last_word()})"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            told, why = b"", f"is not ready after {within:.0f} s"
+        if not told:
+            raise LabError(f"the bench of board {self.name} {why}: see {self.folder / 'bench.log'}")
+        if "error" in (reply := json.loads(told)):
             kind = UsageError if reply["kind"] == "usage" else LabError
             raise kind(reply["error"])
 

@@ -1,9 +1,9 @@
 """The command `evmperf virtual`: boards that need no hardware."""
 
 import argparse
-import dataclasses
-import json
 from pathlib import Path
+
+import msgspec
 
 from evmperf.commands.cli.arguments import JSON, argument, command, group
 from evmperf.commands.cli.terminal import note
@@ -142,26 +142,21 @@ def _off(args: argparse.Namespace) -> None:
 @command("virtual status", JSON)
 def _status(args: argparse.Namespace) -> None:
     """list all boards that were ever started here"""
-    rows: list[tuple[LabClient, BenchStatus | None, str]] = []
-    for bench in all_benches():
-        if not bench.running:
-            rows.append((bench, None, "stopped"))
-            continue
-        try:
-            rows.append((bench, bench.status(), ""))
-        except LabError as error:
-            rows.append((bench, None, str(error)))
+    boards = {bench.name: _asked(bench) for bench in all_benches()}
     if args.json:
-        boards = {
-            bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": why}
-            for bench, status, why in rows
-        }
-        print(json.dumps(boards, indent=1))
-    elif not rows:
+        print(msgspec.json.format(msgspec.json.encode(boards), indent=1).decode())
+    elif not boards:
         print("no virtual board has been started: run `evmperf virtual start`")
     else:
-        for bench, status, reason in rows:
-            print(_line(status) if status else f"{bench.name}: {reason}")
+        for name, status in boards.items():
+            print(_line(status) if isinstance(status, BenchStatus) else f"{name}: {status['error']}")
+
+
+def _asked(bench: LabClient) -> BenchStatus | dict[str, str]:
+    try:
+        return bench.status() if bench.running else {"name": bench.name, "error": "stopped"}
+    except LabError as error:
+        return {"name": bench.name, "error": str(error)}
 
 
 def _line(status: BenchStatus) -> str:

@@ -7,9 +7,7 @@ The ROM copies the boot loader at power-on out of the card's FAT into the file t
 firmware. A card without one, or none at all, leaves the board silent, as it leaves a real one.
 """
 
-import contextlib
 import fcntl
-import json
 import logging
 import os
 import shutil
@@ -32,18 +30,15 @@ _log = logging.getLogger(__name__)
 def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
     """The files of the board's disks by name, made anew for another image; raises LabError, leaving none."""
     folder = board / "disks"
-    marker = {"image": image.hash, "variant": image.variant, "disks": sorted(image.disks)}
-    recorded: object = None
-    with contextlib.suppress(OSError, ValueError):
-        recorded = json.loads((folder / "image.json").read_text())
-    if fresh or recorded != marker:
+    marker = folder / "image"
+    if fresh or not marker.exists() or marker.read_text() != image.hash:
         new = board / "disks.new"
         try:
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
             for name in image.disks:
                 _make(image, name, new)
-            (new / "image.json").write_text(json.dumps(marker) + "\n")
+            (new / marker.name).write_text(image.hash)
             shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
         except OSError as error:

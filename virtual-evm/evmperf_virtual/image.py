@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -81,11 +81,13 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
     recipe = Recipe.read(variant)
     steps = BuildSteps(_images() / "logs", progress)
     final = _images() / f"{variant}-{recipe.hash()}"
-    if not force and (built := _built(variant)):
-        return built  # without waiting for somebody's build of another variant
+    with suppress(LabError):  # one that is not there, or damaged
+        if not force:
+            return load(variant)  # without waiting for somebody's build of another variant
     with _locked(steps):
-        if not force and (built := _built(variant)):
-            return built
+        with suppress(LabError):
+            if not force:
+                return load(variant)
         check_host(recipes_dir() / "host-packages.txt")
         for log in steps.log_dir.glob("*.log"):
             log.unlink()
@@ -100,14 +102,6 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
                 "make room or correct the permissions there and build again."
             ) from error
     return load(variant)
-
-
-def _built(variant: str) -> EvmImage | None:
-    """The image, None when it is not there or damaged: that is what building is for."""
-    try:
-        return load(variant)
-    except LabError:
-        return None
 
 
 def _images() -> Path:
@@ -148,7 +142,7 @@ def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Pa
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
         "programs": compiled.build_programs,
-        "tester": host_programs.build_tester,
+        "tester": partial(host_programs.build, "tester"),
     }
 
     def part(name: str, key: str) -> Path:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
@@ -29,7 +28,6 @@ START_TIMEOUT = 10.0
 _RELEASE_TIMEOUT = 5.0
 _SOCKET_BUFFER = 4 << 20
 _SO_SNDBUFFORCE = 32
-_LOG_LIMIT = 1 << 20
 _QMP_LIMIT = 1 << 20
 
 _log = logging.getLogger(__name__)
@@ -72,16 +70,13 @@ class Machine:
         within = START_TIMEOUT * slowness()
         try:
             async with asyncio.timeout(within):
-                await run.running()
-            _log.info("QEMU runs as pid %d", run.process.pid)
-            return
+                if await run.running():
+                    _log.info("QEMU runs as pid %d", run.process.pid)
+                    return
+                await run.process.wait()  # it closes its control socket by ending
         except TimeoutError:
             await self.stop(f"not running {within:.0f} s after its start")
             raise LabError(f"QEMU has not started its guest within {within:.0f} s; see {self.log}") from None
-        except ConnectionError:
-            # QEMU closes its control socket by ending: let it come to that.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(run.process.wait(), 1)
         except BaseException:
             await self.stop("the bench stopped while QEMU started")
             raise
@@ -122,9 +117,8 @@ class Machine:
         line.setblocking(False)
         control.setblocking(False)
         try:
-            with self.devices() as net, self._open_log() as log:
+            with self.devices() as net, self.log.open("wb") as log:
                 command = self._command(net, line_qemu.fileno(), control_qemu.fileno())
-                start_of_log = log.tell()
                 process = await asyncio.create_subprocess_exec(
                     *command,
                     stdin=subprocess.DEVNULL,
@@ -143,7 +137,7 @@ class Machine:
             control_qemu.close()
         await self.console.attach(line)
         run = _Run(process, *await asyncio.open_connection(sock=control, limit=_QMP_LIMIT))
-        run.finished = asyncio.ensure_future(self._watch(run, start_of_log))
+        run.finished = asyncio.ensure_future(self._watch(run))
         return run
 
     def _command(self, net: NetDevices, line: int, control: int) -> list[str]:
@@ -168,18 +162,11 @@ class Machine:
             *("-mon", "chardev=evmperf-qmp,mode=control"),
         ]
 
-    def _open_log(self) -> Any:
-        full = self.log.exists() and self.log.stat().st_size > _LOG_LIMIT
-        log = self.log.open("wb" if full else "ab")
-        log.write(f"--- {now()} QEMU starts\n".encode())
-        log.flush()
-        return log
-
-    async def _watch(self, run: _Run, start_of_log: int) -> None:
+    async def _watch(self, run: _Run) -> None:
         """Wait for the end of a QEMU, whoever caused it, and record why it ended."""
         status = await run.process.wait()
         await self.console.detach()
-        detail = _complaint(self.log, start_of_log)
+        detail = _complaint(self.log)
         ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         # QEMU says so when a signal, and not the guest, made it end itself.
         by_guest = status == 0 and "terminating on signal" not in detail
@@ -204,23 +191,22 @@ class _Run:
     killed_because: str = ""
     finished: asyncio.Future[None] = field(init=False)
 
-    async def running(self) -> None:
-        """Return when the guest runs; raises ConnectionError if the control socket ends first."""
+    async def running(self) -> bool:
+        """Wait until the guest runs; False if the control socket ends first."""
         self.writer.write(b'{"execute":"qmp_capabilities"}\n{"execute":"query-status"}\n')
         # QEMU answers these from its main loop, which it enters after all devices are made.
-        while line := await self.reader.readline():
-            answer = json.loads(line).get("return")
-            if isinstance(answer, dict) and answer.get("running"):
-                return
-        raise ConnectionError("QEMU closed its control socket")
+        with contextlib.suppress(ConnectionError):
+            while line := await self.reader.readline():
+                answer = json.loads(line).get("return")
+                if isinstance(answer, dict) and answer.get("running"):
+                    return True
+        return False
 
 
-def _complaint(log: Path, start: int) -> str:
+def _complaint(log: Path) -> str:
     """QEMU's first line that is not a mere warning, without the path of its program."""
-    with log.open("rb") as file:
-        file.seek(start)
-        lines = file.read(65536).decode(errors="replace").splitlines()
-    lines = [line.strip() for line in lines if line.strip() and not line.startswith("---")]
+    with log.open(errors="replace") as file:
+        lines = [line.strip() for line in file.read(65536).splitlines() if line.strip()]
     errors = [line for line in lines if "warning:" not in line]
     first = (errors or lines or [""])[0]
     return re.sub(r"^\S*/(qemu-system-\w+:)", r"\1", first)

@@ -22,7 +22,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any
 
 from evmperf.boards.board import VIRTUAL_HOST
-from evmperf.model.errors import EvmperfError
+from evmperf.model.errors import LabError, UsageError, one_line
 from evmperf_virtual.console import cannot_open
 
 _TIMEOUT = 10.0
@@ -42,14 +42,6 @@ _STALE_S = 1.0
 
 Act = Callable[[str, str, str], Coroutine[Any, Any, str]]
 _log = logging.getLogger(__name__)
-
-
-class Refused(Exception):
-    """A request that cannot be carried out, with HTTP's status."""
-
-    def __init__(self, status: HTTPStatus, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class SimulatedMeter:
@@ -116,8 +108,8 @@ def _number(value: float) -> str:
 class PowerServer(ThreadingTCPServer):
     """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch.
 
-    `act` carries out a request (method, path, body) in the bench's event loop; it raises Refused or
-    EvmperfError. Port 0 is any free one; raises LabError for a busy one.
+    `act` carries out a request (method, path, body) in the bench's event loop; it raises EvmperfError. Port 0
+    is any free one; raises LabError for a busy one.
     """
 
     allow_reuse_address = daemon_threads = True
@@ -165,15 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             path = self.path.partition("?")[0]
             answer = self.server.wait(self.server.act(self.command, path, self._body()))
-        except Refused as error:
-            self.send_error(error.status, str(error))
-        except EvmperfError as error:
-            _log.error("%s", error)
-            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error), str(error))
+        except UsageError as error:
+            self.send_error(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:  # noqa: BLE001
             # Whatever it is, a power switch must answer.
-            _log.exception("request failed")
-            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"error in the bench: {error!r}")
+            _log.error("%s", error, exc_info=not isinstance(error, LabError))
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, one_line(error))
         else:
             self._answer(HTTPStatus.OK, answer)
 
@@ -182,17 +171,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> str:
         length = self.headers.get("Content-Length", "0")
         if not re.fullmatch("[0-9]{1,2}", length):
-            raise Refused(HTTPStatus.BAD_REQUEST, "the body is one short word, with its Content-Length")
+            raise UsageError("the body is one short word, with its Content-Length")
         return self.rfile.read(int(length)).decode("ascii", "replace").strip()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse a request with a sentence; `http.server` does so with a malformed one."""
         self._answer(code, message or HTTPStatus(code).phrase)
 
-    def _answer(self, code: int, text: str, phrase: str = "") -> None:
+    def _answer(self, code: int, text: str) -> None:
         body = text.encode()
-        # Fit for a status line: printable ASCII.
-        self.send_response(code, "".join(c if " " <= c <= "~" else " " for c in phrase)[:300] or None)
+        # What was refused is the status line's phrase, too: printable ASCII.
+        said = "" if code == HTTPStatus.OK else text
+        self.send_response(code, "".join(c if " " <= c <= "~" else " " for c in said)[:300] or None)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -7,26 +7,25 @@ background; `python -m evmperf_virtual.server` is not meant for people.
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable
-from http import HTTPStatus
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import msgspec
 
-from evmperf.model.errors import EvmperfError, LabError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf_virtual import board as boards
 from evmperf_virtual import disks, tester
-from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
+from evmperf_virtual.board import BenchStatus, LabOptions
 from evmperf_virtual.console import ConsoleServer
 from evmperf_virtual.image import EvmImage, load
 from evmperf_virtual.machine import Machine, nic_count
-from evmperf_virtual.power import PowerServer, Refused, SimulatedMeter
+from evmperf_virtual.power import PowerServer, SimulatedMeter
 from evmperf_virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
@@ -54,7 +53,8 @@ class VirtualLab:
         options, folder = self._options, self._folder
         lock = boards.hold_lock(folder)
         self._stack.callback(os.close, lock)
-        tester.clean_up(folder)
+        tester.clean_up(folder)  # of a bench that was killed
+        self._stack.callback(tester.clean_up, folder)
         self._image = load(options.variant)
         self._console = ConsoleServer(folder / "console.stamps")
         self._stack.push_async_callback(self._console.close)
@@ -74,10 +74,11 @@ class VirtualLab:
             self._beside.devices if self._beside else lambda: tester.no_tester(nic_count(self._image)),
             options.qemu_options,
         )
-        record = LabRecord(os.getpid(), serial_port, power.port)
         now = boards.now()
         self.status = BenchStatus(
-            **dataclasses.asdict(record),
+            pid=os.getpid(),
+            serial_port=serial_port,
+            power_port=power.port,
             name=options.name,
             variant=options.variant,
             qemu_options=list(options.qemu_options),
@@ -90,7 +91,7 @@ class VirtualLab:
         )
         if card := (self._image.boot_rom or {}).get("disk"):
             self.status.card, self.status.card_file = options.card_stuck or "dut", str(self._files[card])
-        os.pwrite(lock, msgspec.json.encode(record), 0)
+        os.pwrite(lock, msgspec.json.encode(self.status), 0)
         self._stack.push_async_callback(self._machine.stop, "the bench stopped")
 
     async def close(self) -> None:
@@ -111,7 +112,6 @@ class VirtualLab:
                 self._beside = machine
             elif not reason:
                 self._beside = tester.TesterSpace(self._folder, nics, self._image.tester_path)
-                self._stack.callback(self._beside.close)
         except LabError as error:
             reason = str(error)
         if self._beside is None:
@@ -120,13 +120,13 @@ class VirtualLab:
         return ""
 
     async def _act(self, method: str, path: str, body: str) -> str:
-        """Carry out a request of the power port; its answer. Raises Refused or LabError."""
+        """Carry out a request of the power port; its answer. Raises UsageError or LabError."""
         match method, path:
             case "GET", "/power/0":
                 answer = "1" if self.status.power and self._machine.pid else "0"  # QEMU may have ended
             case "PUT", "/power/0":
                 if body not in ("0", "1"):
-                    raise Refused(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")
+                    raise UsageError("the body must be 0 or 1")
                 await self._set_power(body == "1")
                 answer = body
             case "GET", "/card/0":
@@ -134,7 +134,7 @@ class VirtualLab:
                 answer = self.status.card
             case "PUT", "/card/0":
                 if body not in boards.CARD:
-                    raise Refused(HTTPStatus.BAD_REQUEST, f"the body is one of {', '.join(boards.CARD)}")
+                    raise UsageError(f"the body is one of {', '.join(boards.CARD)}")
                 await self._set_card(body)
                 answer = self.status.card
             case "GET", "/status":
@@ -144,11 +144,11 @@ class VirtualLab:
             case "POST", "/stop":
                 self.stopping.set()
                 answer = "stopping"
-            case _, "/power/0" | "/card/0" | "/status" | "/tester" | "/stop":
-                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not for {path}")
             case _:
-                reason = "there is only /power/0 (one board, one outlet), /card/0, /status, /tester and /stop"
-                raise Refused(HTTPStatus.NOT_FOUND, reason)
+                raise UsageError(
+                    f"{method} {path}: there is only PUT and GET of /power/0 (one board, one outlet) and "
+                    f"/card/0, GET of /status and /tester, and POST of /stop"
+                )
         return answer
 
     async def _set_power(self, on: bool) -> None:
@@ -236,7 +236,12 @@ def main(options: LabOptions) -> int:
 
     try:
         folder = boards.folder(options.name)
-        _set_up_log(folder)
+        logging.basicConfig(
+            level=logging.INFO,
+            format="%(asctime)s.%(msecs)03d %(levelname)-7s %(message)s",
+            datefmt="%Y-%m-%dT%H:%M:%S",
+            handlers=[RotatingFileHandler(folder / "bench.log", maxBytes=_LOG_LIMIT, backupCount=1)],
+        )
         asyncio.run(serve(options, folder, lambda: tell(ready=options.name)))
     except EvmperfError as error:
         _log.error("%s", error)
@@ -247,19 +252,6 @@ def main(options: LabOptions) -> int:
         tell(error=f"the bench of board {options.name} cannot be started: {error}", kind="lab")
         return 1
     return 0
-
-
-def _set_up_log(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "bench.log"
-    full = path.exists() and path.stat().st_size > _LOG_LIMIT
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s.%(msecs)03d %(levelname)-7s %(message)s",
-        datefmt="%Y-%m-%dT%H:%M:%S",
-        handlers=[logging.FileHandler(path, mode="w" if full else "a")],
-        force=True,
-    )
 
 
 if __name__ == "__main__":

@@ -57,26 +57,21 @@ def nics_of(interfaces: Iterable[str]) -> list[Nic]:
 
 
 class TesterSpace:
-    """A namespace with taps until `close`; `programs` goes to the front of its PATH. Raises LabError."""
+    """A namespace with taps until `clean_up`; `programs` goes to the front of its PATH. Raises LabError."""
 
     def __init__(self, board: Path, nics: int, programs: str = "") -> None:
         self.namespace = namespace_of(board)
         self._programs = programs
         self.nics = nics_of([f"evm{number}" for number in range(nics)])
-        try:
-            remove(self.namespace)
-            _ip("netns", "add", self.namespace)
-            lines = ["link set lo up"]
-            for nic in self.nics:
-                lines += [
-                    f"tuntap add dev {nic.interface} mode tap vnet_hdr",
-                    f"addr add {nic.address}/{nic.prefix} dev {nic.interface}",
-                    f"link set {nic.interface} up",
-                ]
-            _ip("-n", self.namespace, "-batch", "-", stdin="\n".join(lines) + "\n")
-        except LabError:
-            self.close()
-            raise
+        _ip("netns", "add", self.namespace)
+        lines = ["link set lo up"]
+        for nic in self.nics:
+            lines += [
+                f"tuntap add dev {nic.interface} mode tap vnet_hdr",
+                f"addr add {nic.address}/{nic.prefix} dev {nic.interface}",
+                f"link set {nic.interface} up",
+            ]
+        _ip("-n", self.namespace, "-batch", "-", stdin="\n".join(lines) + "\n")
 
     @property
     def info(self) -> TesterInfo:
@@ -101,13 +96,6 @@ class TesterSpace:
         definitions = [f"tap,id=net{nic.index},ifname={nic.interface},{words}" for nic in self.nics]
         yield NetDevices(definitions, prefix=["ip", "netns", "exec", self.namespace])
 
-    def close(self) -> None:
-        """Remove the namespace with all that is in it."""
-        try:
-            remove(self.namespace)
-        except LabError as error:
-            _log.error("%s", error)
-
 
 @contextlib.contextmanager
 def no_tester(nics: int) -> Iterator[NetDevices]:
@@ -116,19 +104,9 @@ def no_tester(nics: int) -> Iterator[NetDevices]:
 
 
 def clean_up(board: Path) -> None:
-    """Remove the tester of a killed bench, whose QEMU died with it. Raises LabError."""
-    if not missing():
-        remove(namespace_of(board))
-
-
-def namespace_of(board: Path) -> str:
-    """The name of the namespace of a board in this folder: another folder may have one of the same name."""
-    return f"evm-{board.name}-{hashlib.sha256(os.fsencode(board.resolve())).hexdigest()[:6]}"
-
-
-def remove(namespace: str) -> None:
-    """Remove a namespace and end the processes in it; no-op if it is not there. Raises LabError."""
-    if not (_NAMESPACES / namespace).exists():
+    """Remove a board's namespace and end the processes in it, if it is there. Raises LabError."""
+    namespace = namespace_of(board)
+    if missing() or not (_NAMESPACES / namespace).exists():
         return
     # A server left running would keep the namespace alive without a name.
     for pid in _ip("netns", "pids", namespace).split():
@@ -137,6 +115,11 @@ def remove(namespace: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
     _ip("netns", "del", namespace)
+
+
+def namespace_of(board: Path) -> str:
+    """The name of the namespace of a board in this folder: another folder may have one of the same name."""
+    return f"evm-{board.name}-{hashlib.sha256(os.fsencode(board.resolve())).hexdigest()[:6]}"
 
 
 def _ip(*arguments: str, stdin: str = "") -> str:

@@ -29,7 +29,6 @@ _KEY_NAME = "opt/evmperf/tester"
 """Under this name of QEMU's fw_cfg the guest finds who may log in; without, it is a board."""
 DISK = "tester"
 """Its disk among those of the image."""
-_STARTS = 3
 _FRAME = 65536
 _BANNER = b"SSH-"
 _KEYGEN_S = 30
@@ -52,16 +51,10 @@ class TesterMachine:
 
     async def start(self) -> None:
         """Start its QEMU; returns before it has booted. Raises LabError."""
-        for left in reversed(range(_STARTS)):
-            # Nothing tells us which port QEMU would take by itself, and ours may be gone by then.
-            with socket.create_server((VIRTUAL_HOST, 0)) as probe:
-                self._port = probe.getsockname()[1]
-            try:
-                await self._machine.start()
-                break
-            except LabError:
-                if not left:
-                    raise
+        # Nothing tells us which port QEMU would take by itself.
+        with socket.create_server((VIRTUAL_HOST, 0)) as probe:
+            self._port = probe.getsockname()[1]
+        await self._machine.start()
 
     @property
     def info(self) -> TesterInfo:
