@@ -61,7 +61,10 @@ ONCE = {
 
 _ROUNDED = 0.005
 """Part of a number up to which a turned digit may pass: a tool checks it by another of few digits."""
-_KINDS = ("kernel text", "kernel line", "line doubled", "line lost", "character lost", "digit turned")
+_KINDS = (
+    *("kernel text", "kernel line", "line more", "line doubled", "line lost"),
+    *("character lost", "digit turned", "cut"),
+)
 
 
 @dataclass
@@ -94,7 +97,8 @@ def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, s
     if kind.startswith("line"):
         lines = text.splitlines(keepends=True)
         for at in _spread(len(lines), places):
-            put = [lines[at]] * 2 if kind == "line doubled" else []
+            line = lines[at]
+            put = {"line doubled": [line, line], "line more": [line, f"{at}\n"], "line lost": []}[kind]
             yield at, "".join([*lines[:at], *put, *lines[at + 1 :]]), ""
         return
     digits = [at for at, character in enumerate(text) if character in "0123456789"]
@@ -105,6 +109,8 @@ def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, s
         elif kind == "digit turned":
             digit = str((int(text[at]) + 1 + at % 9) % 10)
             yield at, text[:at] + digit + text[at + 1 :], text[at]
+        elif kind == "cut":
+            yield at, text[:at], text[at]
         else:
             line = KERNEL_LINE if kind == "kernel text" else f"\n{KERNEL_LINE}"
             yield at, text[:at] + line + text[at:], ""
@@ -125,7 +131,7 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
                 counted.refused += 1
                 continue
             near = kind == "digit turned" and _near(value, recording.expected)
-            if value is None:
+            if value in (None, "", []):
                 counted.refused += 1
             elif value == expected or _is_part(value, recording.expected):
                 counted.own += 1
