@@ -8,13 +8,12 @@ import pytest
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console.marks import ObservedBoot, Phase, find
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
-from evmperf.boards.prompts import LOGIN_PROMPT
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import CONSOLE_LOG, Spool
 from evmperf.model.run import Run
 from selftests.replay import texts
 from selftests.support import seeds
-from selftests.support.replayboard import Play, recorded, replay
+from selftests.support.consoles import marks, recorded
 from selftests.support.texts import LOGIN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,8 +30,8 @@ def records(text, begin=10**9, bound_ns=2 * MS):
         yield ConsoleRecord(at, at, "<", piece, bound_ns)
 
 
-def boot_record(marks):
-    return boot_readings.record(ObservedBoot("booted", "", 1, 1.0, {mark.phase: mark for mark in marks}))
+def boot_record(kept):
+    return boot_readings.record(ObservedBoot("booted", "", 1, 1.0, {mark.phase: mark for mark in kept}))
 
 
 @pytest.fixture
@@ -43,8 +42,7 @@ def folder(tmp_path):
     before = ConsoleRecord(1, 1, "#", b"power off")
     lines = [record.line() for record in (before, *first, *second)]
     (spool.folder / CONSOLE_LOG).write_bytes(HEADER + b"".join(lines))
-    marks = find(first, LOGIN)
-    kept = [mark for phase, mark in marks.items() if str(phase) != "tf_a"]
+    kept = [mark for phase, mark in find(first, LOGIN).items() if str(phase) != "tf_a"]
     spool.append(boot_record(kept))
     spool.append(boot_record(find(second, LOGIN).values()))
     return spool.folder
@@ -142,21 +140,6 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):
     assert reason in capsys.readouterr().err
 
 
-def test_the_harness_keeps_a_recordings_own_time(tmp_path):
-    before, after = BOOT.replace(b"=> boot\r\n", b"").split(b"Run /sbin/init", 1)
-    first = list(records(before))
-    pause = first[-1].mono_ns + 2 * 10**9
-    rest = list(records(b"Run /sbin/init" + after, pause))[1:]
-    file = tmp_path / "console.log"
-    file.write_bytes(HEADER + b"".join(record.line() for record in (*first, *rest)))
-    recording = recorded(file)
-    assert recording.text == before + b"Run /sbin/init" + after
-    assert list(recording.pauses) == [len(before)]
-    outcome = replay(Play(recording.text, pauses=recording.pauses), "am64x")
-    marks = outcome.boot.marks
-    assert marks[Phase.INIT_STARTED].mono_ns - marks[Phase.STARTING_KERNEL].mono_ns >= 2 * 10**9
-
-
 @pytest.mark.parametrize(
     ("name", "spans", "start"),
     [
@@ -169,9 +152,8 @@ def test_a_real_boot_without_uboot_has_the_times_of_its_marks(name, spans, start
     file = seeds.place("real/consoles").parent / f"{name}.txt"
     if not file.is_file():
         pytest.skip(f"shared/real/{name}.txt is not beside the checkout")
-    marks = find(list(records(recorded(file).text)), LOGIN_PROMPT)
-    boot = ObservedBoot("booted", "", 1, 1.0, marks)
-    assert Phase.UBOOT_BANNER not in marks
+    boot = ObservedBoot("booted", "", 1, 1.0, marks(recorded(file)))
+    assert Phase.UBOOT_BANNER not in boot.marks
     assert " ".join(reading.metric for reading in boot_readings.readings(boot)) == spans
     condition = boot_readings.condition(boot)
     assert start in condition

@@ -1,22 +1,24 @@
 """Collections of real consoles that lie beside this checkout with a person's verdicts, and what evmperf makes
-of each text: `verdicts.tsv` has what becomes of it, who acts, the cause and a part of the sentence. A name
-that is not in the table is a healthy board's.
+of each text: `verdicts.tsv` has what becomes of it, who acts, the cause, a part of the sentence, and of some
+where the text begins and the marks. A name that is not in the table is a healthy board's.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
 
-from evmperf.boards.console import signs
+from evmperf.boards.console import booted, signs
 from evmperf.boards.console.marks import Phase
+from evmperf.boards.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.replay import texts
 from selftests.support import seeds
-from selftests.support.consoles import verdict
-from selftests.support.replayboard import Play, recorded, replay
+from selftests.support.consoles import marks, recorded, verdict
+from selftests.support.replayboard import Play, replay
 
 BEFORE = {
     "power": b"",
@@ -28,6 +30,12 @@ ON_NO_CARD = {
     "am62-nfs-wrongroot-form": "root: nfs on /dev/nfs",
     "am62x-ubifs-sdautomount-form": "root: ubifs on ubi0:rootfs",
 }
+SESSIONS = ["j7200-evm-login-form-1", "am62x-verdin-form-1"]
+"""Linux at work, and on its way to a reboot: nothing in them is a failure."""
+SILENCE_S = 3
+"""Stands for the 20 s after which a boot loader that says nothing is given up."""
+LATEST_S = 5.0
+"""How long after its last line a failure must have its name."""
 
 
 def _table(file):
@@ -50,25 +58,28 @@ HEALTHY = [key for key, row in TRUTHS.items() if row.get("healthy") == "yes"]
 
 
 def _text(folder, name):
-    return recorded(seeds.place(f"real/{folder}") / f"{name}.txt").text
+    return recorded(seeds.place(f"real/{folder}") / f"{name}.txt")
 
 
 @seeds.needs("real/consoles-2")
-def test_the_whole_second_collection_is_judged():
-    known = {name for folder, name in WANTED if folder == "consoles-2"}
-    assert known | {*ON_NO_CARD} == {path.stem for path in seeds.place("real/consoles-2").glob("*.txt")}
+@pytest.mark.parametrize(("folder", "apart"), [("consoles", SESSIONS), ("consoles-2", ON_NO_CARD)])
+def test_a_whole_collection_is_judged(folder, apart):
+    known = {name for place, name in WANTED if place == folder}
+    there = {path.stem for path in seeds.place(f"real/{folder}").glob("*.txt")}
+    assert known | {*apart} == there
 
 
 @seeds.needs("real/consoles-4")
 @pytest.mark.parametrize("key", HERE, ids="/".join)
 def test_a_console_has_the_verdict_of_a_person(key):
-    begin = TRUTHS[key]["begins at"] if key in TRUTHS else "power"
-    found = verdict(BEFORE[begin] + _text(*key))
-    if key not in WANTED:
+    wanted = WANTED.get(key)
+    begin = TRUTHS[key]["begins at"] if key in TRUTHS else wanted["begin"] or "power"
+    text = BEFORE[begin] + _text(*key)
+    found = verdict(text)
+    if not wanted:
         assert key in HEALTHY
         assert found.what == "booted", found
         return
-    wanted = WANTED[key]
     assert [found.what, found.kind] == [wanted["what"], wanted["kind"]], found
     assert found.cause.startswith(wanted["cause"])
     assert bool(found.cause) == bool(wanted["cause"])
@@ -77,23 +88,64 @@ def test_a_console_has_the_verdict_of_a_person(key):
     assert found.root in (None, "root: mmcblk1p2 type: SD", "root: mmcblk0p2 type: SD")
     if key[0] == "consoles-2":
         assert len(found.notes) == (key[1] == "am6442-sysctrl-recovers-form")
+    if wanted["marks"]:
+        assert " ".join(map(str, marks(text))) == f"power_on first_output {wanted['marks']}"
+
+
+@seeds.needs("real/consoles")
+@pytest.mark.parametrize(
+    ("name", "board", "goal", "sentence"),
+    [
+        ("am62l-evm-1", "am62l", "uboot", ""),
+        ("am64x-sk-arago-form-1", "am64x", "booted", ""),
+        ("am62x-beagleplay-1", "am62x-sk", "booted", ""),
+        ("am62a-sk-nocard-form-1", "am62a-sk", "booted", "nothing bootable.*no card present"),
+        ("am62a-sk-panic-form-1", "am62a-sk", "booted", "kernel panic.*VFS: Unable to mount root fs"),
+        ("am64x-evm-sdk91-form-1", "am64x", "booted", "the boot hangs.*SPL initial stack"),
+        ("am62x-sk-falcon-1", "am62x-sk", "booted", "falcon mode"),
+    ],
+)
+def test_the_strategy_comes_to_the_same(name, board, goal, sentence):
+    """A console of each end, played: also how long after its last line a failure has its name."""
+    wanted = WANTED["consoles", name]
+    play = Play(BEFORE[wanted["begin"]] + _text("consoles", name))
+    medium = "emmc" if "beagleplay" in name else "sd"
+    given = {"silence_timeout": SILENCE_S, "uboot_timeout": 20, "medium": medium}
+    outcome = replay(play, board, goal=goal, **given)
+    assert " ".join(map(str, outcome.boot.marks)) == f"power_on first_output {wanted['marks']}"
+    error = outcome.boot.error
+    assert bool(error) == bool(sentence)
+    if error:
+        assert str(error.kind) == wanted["kind"]
+        assert re.search(sentence, str(error))
+        assert outcome.late_s < (SILENCE_S + 2 if "hangs" in sentence else LATEST_S)
+
+
+@seeds.needs("real/consoles")
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_raises_no_alarm(name):
+    text = texts.LOADER + texts.SD + _text("consoles", name)
+    text = text[text.index(b"Hit any") :]
+    for size in (1, 64, 4096):
+        watch = Watch()
+        watch.restart()
+        watch.settle()
+        assert not any(watch.feed(text[at : at + size]) for at in range(0, len(text), size))
 
 
 @seeds.needs("real/consoles-2")
 @pytest.mark.parametrize("name", ON_NO_CARD)
 def test_a_root_that_is_on_no_card_is_refused(name):
-    text = _text("consoles-2", name)
-    assert verdict(text).root == ON_NO_CARD[name]
-    boot = replay(Play(text), "am62x-sk", medium="sd").boot
-    assert boot.error is not None
-    assert boot.error.kind is Kind.LAB
+    system = booted.shown(_text("consoles-2", name).decode("utf-8", "replace"))
+    assert system.root == ON_NO_CARD[name]
+    refused = booted.complaint("sd", booted.ROOTS["sd"], "", system, ())
+    assert refused.kind is Kind.LAB
 
 
 @seeds.needs("real/consoles-2")
 def test_the_prompt_is_marked_and_not_a_sentence_that_names_it():
-    boot = replay(Play(_text("consoles-2", "am62x-ok-issue-login-form")), "am62x-sk", medium="sd").boot
-    assert boot.error is None
-    assert boot.marks[Phase.PROMPT].text.strip() == "am62xx-evm login:"
+    found = marks(_text("consoles-2", "am62x-ok-issue-login-form"))
+    assert found[Phase.PROMPT].text.strip() == "am62xx-evm login:"
 
 
 @seeds.needs("real/consoles-2")

@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from evmperf.boards.console import booted
 from evmperf.boards.console.attempt import CameBack, NotReached
+from evmperf.boards.console.marks import Phase, find
+from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.boards.console.signs import Alarm, diagnose
 from evmperf.boards.console.watch import Watch
 from evmperf.boards.prompts import LOGIN_PROMPT
+from evmperf.model.records import BootMark
 
+_HOST_STAMP = re.compile(rb"^\[\d{4}-\d\d-\d\d [\d:.]+\] ?", re.MULTILINE)
+_NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
 _COUNTDOWN = re.compile(rb"(?:Hit any key to stop|Press \S+ to abort) autoboot[^\n]*\n?")
 
 
@@ -28,6 +34,24 @@ class Verdict:
     says: str = ""
     root: str | None = None
     notes: tuple[str, ...] = ()
+
+
+def recorded(path: Path) -> bytes:
+    """A console that was copied into a text file, as it went over the wire."""
+    data = path.read_bytes()
+    for name, byte in _NAMED.items():
+        data = data.replace(name, byte)
+    data = _HOST_STAMP.sub(b"", data).replace(b"\r\n", b"\n")
+    if data.rstrip().endswith(b"login:"):
+        data = data.rstrip() + b" "
+    return data.replace(b"\n", b"\r\n")
+
+
+def marks(text: bytes) -> dict[Phase, BootMark]:
+    """The marks of a boot that begins at power-on and says a line each ms."""
+    times = enumerate(text.splitlines(keepends=True), 1)
+    said = [ConsoleRecord(at * 10**6, at, "<", line) for at, line in times]
+    return find([ConsoleRecord(0, 0, "#", POWER_ON.encode()), *said], LOGIN_PROMPT)
 
 
 def verdict(text: bytes, size: int = 115) -> Verdict:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,6 @@ from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.boards.console.marks import ObservedBoot
-from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
 from selftests.support.boardfiles import console_and_power
@@ -26,56 +24,9 @@ from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 _BYTES_A_PIECE, _PIECE_S = 115, 0.01
 """115200 baud."""
-_PAUSE_S = 0.05
-"""Silence of a recording that is more than its line's rate and its reader's."""
 _COUNTDOWN_S = 2.0
 _AUTOBOOT = re.compile(rb"(?:Hit any key to stop autoboot:|Press \S+ to abort autoboot in)[^\n]*\n?")
-_HOST_STAMP = re.compile(rb"^\[\d{4}-\d\d-\d\d [\d:.]+\] ?", re.MULTILINE)
-_NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
 _OPTARGS = re.compile(r"setenv optargs ([^;]*)")
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A console as it went over the wire; `pauses` are the silences in it that are known, in
-    seconds before the byte of that number.
-    """
-
-    text: bytes
-    pauses: Mapping[int, float] = field(default_factory=dict)
-
-
-def recorded(path: Path) -> Recording:
-    """The first boot of a console.log with its time stamps, or a text file, which has none."""
-    data = path.read_bytes()
-    if data.startswith(HEADER.split(b"/")[0]):
-        return _first_boot(read(path))
-    return Recording(_as_sent(data))
-
-
-def _first_boot(records: Iterable[ConsoleRecord]) -> Recording:
-    text, pauses, before_ns = b"", {}, None
-    for record in records:
-        if record.kind == "#" and record.data == POWER_ON.encode():
-            if text:
-                break
-            before_ns = record.mono_ns
-        elif record.kind == "<":
-            silence = (record.mono_ns - (before_ns or record.mono_ns)) / 1e9
-            if silence > _PAUSE_S:
-                pauses[len(text)] = silence
-            text += record.data
-            before_ns = record.mono_ns
-    return Recording(text, pauses)
-
-
-def _as_sent(data: bytes) -> bytes:
-    for name, byte in _NAMED.items():
-        data = data.replace(name, byte)
-    data = _HOST_STAMP.sub(b"", data).replace(b"\r\n", b"\n")
-    if data.rstrip().endswith(b"login:"):
-        data = data.rstrip() + b" "
-    return data.replace(b"\n", b"\r\n")
 
 
 @dataclass
@@ -83,8 +34,7 @@ class Play:
     """What a board says: `text` from power-on, `linux` after it where the recording ends early.
 
     `environment` is U-Boot's, `system` what the running system answers (cmdline, root, type; of
-    the command line a default is made of the text), `stoppable` whether a key stops the countdown,
-    `pauses` those of the text's Recording.
+    the command line a default is made of the text), `stoppable` whether a key stops the countdown.
     """
 
     text: bytes
@@ -92,7 +42,6 @@ class Play:
     environment: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
     stoppable: bool = True
-    pauses: Mapping[int, float] = field(default_factory=dict)
 
 
 class ReplayBoard(FakeBoard):
@@ -111,10 +60,8 @@ class ReplayBoard(FakeBoard):
             self._countdown = countdown[0].rstrip(b"\r\n")
             rest = play.text[countdown.end() :]
             self._rest = re.sub(rb"^(?:\s*=> ?\r?\n?)+", b"", rest) + play.linux
-            self._rest_at = len(play.text) + len(play.linux) - len(self._rest)
         else:
             self._loader, self._rest, self._countdown = play.text, play.linux, b""
-            self._rest_at = len(play.text)
 
     def switch(self, on: bool) -> None:
         deadline = time.monotonic() + 10
@@ -160,22 +107,20 @@ class ReplayBoard(FakeBoard):
         text = self._rest.replace(b"{arguments}", self._arguments().encode())
         ends = {"login": rb"(?:(?<!Last )login|[\r\n]in): $", "shell": rb"# $", "uboot": rb"\n=> $"}
         then = next((state for state, end in ends.items() if re.search(end, text)), "dead")
-        self._pour(text, turn, then, self._rest_at)
+        self._pour(text, turn, then)
 
-    def _pour(self, text: bytes, turn: int, then: str = "dead", begin: int = 0) -> bool:
-        """Say it at the line's rate and with the recording's pauses, to be in that state at its
-        end; False when the power was switched meanwhile. It begins at that byte of the recording.
+    def _pour(self, text: bytes, turn: int, then: str = "dead") -> bool:
+        """Say it at the line's rate, to be in that state at its end; False when the power was switched
+        meanwhile.
         """
-        pauses = {at - begin: pause for at, pause in self._play.pauses.items()}
-        cuts = {*range(0, len(text), _BYTES_A_PIECE), *(at for at in pauses if 0 < at < len(text))}
-        for at, end in itertools.pairwise([*sorted(cuts), len(text)]):
-            time.sleep(pauses.get(at, _PIECE_S if at else 0))
+        for at in range(0, len(text), _BYTES_A_PIECE):
+            time.sleep(_PIECE_S if at else 0)
             with self._lock:
                 if self._turn != turn:
                     return False
-                if end == len(text):
+                if at + _BYTES_A_PIECE >= len(text):
                     self._state = then
-            self.say(text[at:end])
+            self.say(text[at : at + _BYTES_A_PIECE])
             self.said_at = time.monotonic()
         return self._turn == turn
 
