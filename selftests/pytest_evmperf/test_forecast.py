@@ -19,10 +19,10 @@ from evmperf.model.results import Case
 TICKING = """\
 import time
 from pytest_evmperf import ticker
-ticker._LOG_S = 0.2
+ticker._LOG_S = ticker._TERMINAL_S = 0.2
 shown = iter("abcdefgh")
 sign = ticker.Ticker(lambda: f"0:0{next(shown)} of 0:09: booting Linux" + "." * 200)
-time.sleep(2.5)
+time.sleep(0.9)
 sign.close()
 print("after")
 """
@@ -73,40 +73,35 @@ def test_what_took_longer_makes_the_rest_longer():
     assert forecast.case_s(1) < 10 * before
 
 
-def expected(steps, labels="a", done=None):
-    done = set() if done is None else done
+OWN, ALL = Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")
+
+
+def undeclared():
+    raise UsageError("no")
+
+
+@pytest.mark.parametrize(
+    ("steps", "labels", "expected"),
+    [
+        (lambda: [OWN, ALL], "ab", [11, 1]),  # what cases share is expected once
+        (lambda: [OWN, SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)], "a", [12]),
+        (undeclared, "a", [0]),  # the runner's matter
+    ],
+)
+def test_a_case_is_expected_to_take_its_steps(steps, labels, expected):
+    done = set()
     plan = cases(a_benchmark(steps=steps, labels=labels))
-    return [forecasts.expected(*one, None, "quick", done)[0] for one in plan]
-
-
-def test_what_cases_share_is_expected_once():
-    steps = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
-    assert expected(lambda: steps, "ab") == [11, 1]
+    assert [forecasts.expected(*one, None, "quick", done)[0] for one in plan] == expected
 
 
 def test_what_another_benchmark_has_measured_is_expected_no_more():
-    steps = [Measure("all", "", 99, 10, parse=None, shared="all")]
-    done = set()
-    assert expected(lambda: steps, done=done) == [10]
-    assert expected(lambda: steps, done=done) == [0]
+    (one,), done = cases(a_benchmark(steps=lambda: [ALL], labels="a")), set()
+    assert [forecasts.expected(*one, None, "quick", done)[0] for _ in range(2)] == [10, 0]
 
 
 def test_a_case_whose_measuring_is_anothers_is_known():
-    shared = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
-    plan = cases(a_benchmark(steps=lambda: shared, labels="abc"), a_benchmark(labels="d"))
+    plan = cases(a_benchmark(steps=lambda: [OWN, ALL], labels="abc"), a_benchmark(labels="d"))
     assert Forecast(plan, None, "quick", Repeats()).shared == [False, True, True, False]
-
-
-def test_a_search_is_expected_to_take_all_its_trials():
-    steps = [Prepare("prepare", "", 9, 1), SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
-    assert expected(lambda: steps) == [12]
-
-
-def test_a_case_that_cannot_be_declared_is_the_runners_matter():
-    def steps():
-        raise UsageError("no")
-
-    assert expected(steps) == [0]
 
 
 def test_a_log_gets_a_line_now_and_then():

@@ -53,7 +53,6 @@ def test_of_nothing(target):
     assert not target.resources
 """,
 }
-LABGRIDS = ["shell", "strategy", "ssh"]
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def _timeless(text):
     return re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", re.sub(r"=+", "=", text))
 
 
-@pytest.mark.parametrize("suite", ["own", "clashes", *LABGRIDS], indirect=True)
+@pytest.mark.parametrize("suite", ["own", "clashes", "strategy"], indirect=True)
 def test_a_labs_suite_runs_the_same_with_and_without_evmperf(suite):
     before = sorted(path.name for path in suite.iterdir())
     assert seen(suite) == seen(suite, *WITHOUT)

@@ -5,27 +5,22 @@ import sys
 from types import TracebackType
 
 import pytest
+from _pytest.config.argparsing import Parser
 
 from evmperf.model.ended import Ending
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
+from pytest_evmperf import options
 from pytest_evmperf.plugin import TESTS
 from pytest_evmperf.session import pytest_keyboard_interrupt
-from selftests.support import programs
+from selftests.support.programs import pytest_at_once
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
 catalogue.benchmarks = dict
 """
-
-
+VIRTUAL = ("--lg-env", "virtual.yaml")
 WITHOUT_LAB = {name: text for name, text in os.environ.items() if not name.startswith("LG_")}
-
-
-def test_without_a_board_those_there_are_are_named():
-    done = programs.pytest(environment=WITHOUT_LAB)
-    assert done.returncode == ExitStatus.USAGE
-    assert "--lg-env FILE. Known boards: am335x.yaml" in done.stderr
 
 
 def test_an_interrupt_between_two_lines_has_a_report():
@@ -42,8 +37,8 @@ def test_an_interrupt_between_two_lines_has_a_report():
 
 def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     (tmp_path / "no_catalogue.py").write_text(NO_CATALOGUE)
-    options = ["-p", "no_catalogue", "--lg-env", "am64x.yaml", f"--results={tmp_path}"]
-    done = programs.pytest(*options, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
+    words = ["-p", "no_catalogue", "--lg-env", "am64x.yaml", f"--results={tmp_path}", "tests/test_emmc.py"]
+    done = pytest_at_once(*words, LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "1 skipped" in done.stdout
 
@@ -62,8 +57,8 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
 )
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
     file = tmp_path / "session.json"
-    own = ("--lg-env", "virtual.yaml", "--answer", file, f"--results={tmp_path / 'results'}")
-    done = programs.pytest(*own, *words, environment=WITHOUT_LAB)
+    own = (*VIRTUAL, "--answer", file, f"--results={tmp_path / 'results'}")
+    done = pytest_at_once(*own, *words, environment=WITHOUT_LAB, EVMPERF_LOCKS=str(tmp_path))
     assert done.returncode == status, done.stdout + done.stderr
     reply = answer(file, done.returncode)
     assert reply.ending is Ending.WRONG
@@ -73,29 +68,35 @@ def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, statu
     assert status == ExitStatus.USAGE or not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("place", ["no-such-folder/session.json", ".", "/dev/full"])
-def test_an_answer_that_cannot_be_written_is_one_sentence(tmp_path, place):
-    file = tmp_path / place
-    done = programs.pytest("--lg-env", "virtual.yaml", "--answer", str(file), "-k", "emmc and (")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--lg-env FILE. Known boards: am335x.yaml"),
+        (["--lg-env", ""], "--lg-env is empty"),
+        (["--lg-env", "x" * 100_000], "no board file xxx"),
+        (["--lg-env", "virtual.yaml", "--answer", "no-such-folder/x.json"], "x.json: cannot be written ("),
+        (["--lg-env", "virtual.yaml", "--answer", "."], "--answer .: cannot be written ("),
+        (
+            ["--lg-env", "virtual.yaml", "-k", "emmc and (", "--answer", "/dev/full"],
+            "full: cannot be written (",
+        ),
+    ],
+)
+def test_a_wrong_call_is_a_few_words(words, said):
+    done = pytest_at_once(*words, environment=WITHOUT_LAB)
     assert done.returncode == ExitStatus.USAGE
-    assert f"--answer {file}: cannot be written (" in done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("name", ["", "x" * 100_000])
-def test_a_board_that_can_be_no_file_is_a_wrong_call_in_a_few_words(name):
-    done = programs.pytest("--lg-env", name)
-    assert done.returncode == ExitStatus.USAGE
-    assert "--lg-env is empty" in done.stderr or "no board file xxx" in done.stderr
     assert len(done.stdout + done.stderr) < 2000
 
 
 @pytest.mark.parametrize("option", ["--profile", "--tool", "--boots", "--wait", "--answer", "--results"])
 def test_a_wrong_word_of_an_option_is_quoted_in_a_few_words(option):
-    done = programs.pytest("--lg-env=virtual.yaml", option, "x" * 100_000)
-    assert done.returncode == ExitStatus.USAGE
-    assert f"argument {option}" in done.stderr
-    assert len(done.stdout + done.stderr) < 2000
+    parser = Parser(_ispytest=True)
+    options.add(parser)
+    with pytest.raises(pytest.UsageError, match=f"argument {option}") as refused:
+        parser.parse([option, "x" * 100_000])
+    assert len(str(refused.value)) < 2000
 
 
 @pytest.mark.parametrize("text", [None, b"", b'{"sentence": "x"}', b"[" * 9999])
@@ -107,21 +108,24 @@ def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
     assert (reply.ending, "-9" in reply.sentence) == (Ending.LAB, True)
 
 
-def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["test_own.py"], ExitStatus.OK),
+        (["--lg-env", "virtual.yaml"], ExitStatus.USAGE),
+        ([str(TESTS / "test_emmc.py")], ExitStatus.USAGE),
+    ],
+)
+def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path, words, status):
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
-
-    def status(*options):
-        words = ("-n", "2", f"--results={tmp_path / 'results'}", *options)
-        return programs.pytest(*words, cwd=tmp_path, environment=WITHOUT_LAB).returncode
-
-    assert status("test_own.py") == ExitStatus.OK
-    assert status("--lg-env", "virtual.yaml") == ExitStatus.USAGE
-    assert status(str(TESTS / "test_emmc.py")) == ExitStatus.USAGE
-    assert not (tmp_path / "results").exists()
+    results = tmp_path / "results"
+    done = pytest_at_once("-n", "1", f"--results={results}", *words, cwd=tmp_path, environment=WITHOUT_LAB)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert not results.exists()
 
 
 def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
     (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
     words = ["-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only", f"--results={tmp_path / 'results'}"]
-    done = programs.pytest(*words, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
+    done = pytest_at_once(*words, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -111,18 +112,6 @@ def test_where_nobody_can_be_asked_that_is_said(tmp_path, fake):
     assert "standard input is closed" in done.stdout
 
 
-def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
-    fake._come_up()
-    keyword = "default_rootfs or (openssl_throughput and aes-128-cbc and 16384)"
-    words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", keyword)
-    done = programs.run(*words)
-    assert done.returncode == 0, done.stdout
-    run, lines = results(tmp_path)
-    assert run["facts"]["power"] == "none"
-    assert [x["status"] for x in lines if x.get("benchmark")] == ["measured"]
-    assert fake.switched == [True]
-
-
 OWN = """
 from evmperf.benchmarks import catalogue
 
@@ -131,39 +120,56 @@ BENCHMARK = catalogue.benchmark("openssl_throughput")
 def test_figure(measure):
     measure(BENCHMARK, BENCHMARK.cases("quick")[0])
 
-def test_lab(measuring):
-    assert WORKS, "the lamp is off"
+def test_lamp(measuring):
+    assert False, "the lamp is off"
+
+def test_fan(shell):
+    for n in range(9):
+        shell.run(f"echo {n}; false")
+    assert shell.run_check("echo 900") == ["1000"]
+
+def test_that_works(measuring):
+    pass
 """
+"""A lab's own suite."""
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_tests_of_a_labs_own_are_counted_and_their_tools_asked_for(tmp_path, fake, works):
+@pytest.fixture
+def own(tmp_path, fake):
+    """A function that runs that suite on a board without any power, which is there: its process."""
     fake._come_up()
-    own = tmp_path / "test_own.py"
-    own.write_text(OWN.replace("WORKS", str(works)))
-    done = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", str(own)))
-    assert done.returncode == (0 if works else 1), done.stdout
-    end = "." if works else "; 1 other test failed."
-    assert f"All measured: 1 of 1 case measured on am64xx-hsevm{end}" in done.stdout
-    done = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", f"{own}::test_lab"))
-    assert f"measured on am64xx-hsevm{end}" in done.stdout
+    file = tmp_path / "test_own.py"
+    file.write_text(OWN)
+
+    def run(*words):
+        return programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", *words))
+
+    return run
 
 
-def test_a_failing_test_shows_its_commands_and_answers_in_ten_lines(tmp_path, fake):
-    fake._come_up()
-    own = tmp_path / "test_own.py"
-    own.write_text(
-        "def test_fan(shell):\n    for n in range(9):\n        shell.run(f'echo {n}; false')\n"
-        "    assert shell.run_check('echo 900') == ['1000']\n"
-    )
-    said = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", str(own))).stdout
-    lines = said.partition("- the board -")[2].partition("\n=====")[0].splitlines()[1:]
-    assert lines[0].startswith("power: ")
+def test_what_needs_no_boot_is_measured_beside_a_labs_own_tests(own, tmp_path, fake):
+    keyword = "default_rootfs or (openssl_throughput and aes-128-cbc and 16384) or test_own"
+    done = own("-k", keyword, "--catalogue", str(tmp_path / "test_own.py"))
+    assert done.returncode == 1, done.stdout
+    assert "All measured: 2 of 2 cases measured on am64xx-hsevm; 2 other tests failed." in done.stdout
+    run, lines = results(tmp_path)
+    assert run["facts"]["power"] == "none"
+    assert [x["status"] for x in lines if x.get("benchmark")] == ["measured", "measured"]
+    assert fake.switched == [True]
+    # A failing test shows its commands and answers in ten lines.
+    shown = done.stdout.partition("_ test_fan _")[2].partition("- the board -")[2]
+    power, *said = re.split(r"\n(?:===|___|- generated)", shown)[0].splitlines()[1:]
+    assert power.startswith("power: ")
     answered = [line for n in (7, 8) for line in (f"$ echo {n}; false", str(n), "(exit status 1)")]
-    assert lines[1:9] == [*answered, "$ echo 900", "900"]
     (log,) = tmp_path.glob("results/*/console.log")
-    assert lines[9:] == [f"All that was said: {log}"]
-    assert "MARKER" not in said
+    assert said == [*answered, "$ echo 900", "900", f"All that was said: {log}"]
+    assert "MARKER" not in done.stdout
+
+
+def test_a_labs_own_test_alone_is_no_failure(own, tmp_path):
+    done = own(f"{tmp_path / 'test_own.py'}::test_that_works")
+    assert done.returncode == 0, done.stdout
+    assert "measured on am64xx-hsevm." in done.stdout
 
 
 def test_a_board_that_dies_ends_the_session_with_what_was_measured(tmp_path, fake):
