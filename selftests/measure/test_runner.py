@@ -1,6 +1,7 @@
 """The runner with a real shell below it: what each failure costs, and what is kept."""
 
 import os
+import re
 
 import pytest
 
@@ -57,54 +58,59 @@ def test_refused_once_then_fine_is_measured_and_the_refusal_is_kept(lab, tmp_pat
     assert on_spool(runner) == [result]
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("garbage", "x holds no number"),
-        ("0", "rate of 0 MB/s is not plausible"),
-        ("101", "not plausible"),
-        ("nan", "not plausible"),
-        ("inf", "not plausible"),
-    ],
-)
-def test_refused_twice_is_refused_without_a_number(lab, value, reason):
+def says(number):
+    """Steps of a tool that prints this."""
+    return [measuring(f'echo {number} >"$OUT/x"')]
+
+
+WRITE = FINE.steps(None, CASE, None)
+THRICE = [
+    measuring('echo 5 >"$OUT/x"', "write0", 0),
+    measuring("echo no space >&2; exit 1", "write1", 1),
+    measuring('echo 6 >"$OUT/x"', "write2", 2),
+]
+CLEAN_UP = CleanUp("clean-up", "exit 1", 10)
+HUNG = ToolError("`fio` did not end within 10 s: it was interrupted")
+PANIC, AWAY = BoardError("kernel panic on the console"), Interrupted("the console was away for 1.0 s")
+IMPLAUSIBLE = [r"tool: rate of \S+ MB/s is not plausible.*"] * 2
+COSTS = {
+    # what fails: the steps, what their answers become, status, rates, and failures
+    "no number": (says("garbage"), None, "refused", [], ["tool: x holds no number"] * 2),
+    "zero": (says(0), None, "refused", [], IMPLAUSIBLE),
+    "above the range": (says(101), None, "refused", [], IMPLAUSIBLE),
+    "no finite number": (says("nan"), None, "refused", [], IMPLAUSIBLE),
+    "an endless number": (says("inf"), None, "refused", [], IMPLAUSIBLE),
+    "one repetition": (THRICE, None, "partial", [5, 6], ["tool: write1 ended with status 1: no space"]),
+    "the clean-up": ([*WRITE, CLEAN_UP], None, "partial", [12.5], ["tool: clean-up.*"]),
+    "the tool hangs": (WRITE, HUNG, "failed", [], ["tool: `fio` did not end .*"]),
+    "the board panics": (WRITE, PANIC, "failed", [], ["board: kernel panic .*"]),
+    "the console is away": (WRITE, AWAY, "measured", [12.5], ["lab: the console was away .*"]),
+    "an answer is cut": (WRITE, lambda r: ShellReply(0, r.text[:60]), "measured", [12.5], []),
+}
+
+
+@pytest.mark.parametrize("what", COSTS)
+def test_what_a_failure_costs(lab, what):
+    steps, act, status, rates, failures = COSTS[what]
+    runner = lab([None, act])  # the wrapper is used for the facts first, then for the step
+    profiles = {"quick": Profile((CASE,), 3 if what == "one repetition" else 1)}
+    result = runner.measure(make(*steps, profiles=profiles), CASE)
+    assert (result.status, result.values("rate")) == (status, rates), result.failures
+    assert len(result.failures) == len(failures)
+    assert all(map(re.fullmatch, failures, messages(result))), messages(result)
+    for failure in (failure for failure in result.failures if failure.refused and failure.raw):
+        assert (runner.spool.folder / failure.raw).read_text().strip() in steps[0].command
+    assert result.conditions.get("fetched_again", 0) == (what == "an answer is cut")
+    assert runner.bench.abandoned == (what == "the board panics"), "a power cycle for the board's alone"
+    assert runner.measure(FINE, CASE).status is Status.MEASURED, "it costs its case only"
+
+
+def test_a_metric_that_is_not_there_makes_the_case_partial_and_a_tool_is_named(lab):
     runner = lab()
-    result = runner.measure(make(measuring(f'echo {value} >"$OUT/x"')), CASE)
-    assert result.status is Status.REFUSED
-    assert result.samples == ()
-    assert len(result.failures) == 2
-    for failure in result.failures:
-        assert reason in failure.message
-        assert (runner.spool.folder / failure.raw).read_text().count(value) == 1
-    assert runner.bench.abandoned == 0
-
-
-def test_a_declared_metric_that_is_not_there_makes_the_case_partial(lab):
     other = Metric("other", Unit.PERCENT, Direction.LOWER, "Other")
-    result = lab().measure(make(*FINE.steps(None, CASE, None), metrics=(RATE, other)), CASE)
-    assert result.status is Status.PARTIAL
-
-
-def test_a_repetition_that_fails_leaves_the_others(lab):
-    steps = [
-        measuring('echo 5 >"$OUT/x"', "write0", 0),
-        measuring("echo no space >&2; exit 1", "write1", 1),
-        measuring('echo 6 >"$OUT/x"', "write2", 2),
-    ]
-    benchmark = make(*steps, profiles={"quick": Profile((CASE,), 3)})
-    result = lab().measure(benchmark, CASE)
-    assert result.status is Status.PARTIAL
-    assert [(s.repetition, s.value) for s in result.samples] == [(0, 5.0), (2, 6.0)]
-    assert messages(result) == ["tool: write1 ended with status 1: no space"]
-
-
-def test_a_missing_tool_fails_the_case_and_is_named(lab):
-    runner = lab()
-    result = runner.measure(make(measuring("true"), tools=("dd", "no-such-tool")), CASE)
-    assert result.status is Status.FAILED
-    assert result.failures[0].kind is Kind.TOOL
-    assert "no-such-tool " in result.failures[0].message
-    assert "dd" not in result.failures[0].message.split()
+    assert runner.measure(make(*WRITE, metrics=(RATE, other)), CASE).status is Status.PARTIAL
+    (missing,) = messages(runner.measure(make(*WRITE, tools=("dd", "no-such-tool")), CASE))
+    assert re.match(r"tool: (?!.*\bdd\b).*no-such-tool ", missing)
     assert runner.measure(FINE, CASE).status is Status.MEASURED
 
 
@@ -119,44 +125,6 @@ def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_p
     assert failed(result) == [(Kind.TOOL, "prepare")]
     assert (tmp_path / "cleaned").exists()
     assert not (tmp_path / "measured").exists()
-
-
-def test_clean_up_that_fails_is_recorded_and_the_figures_stay(lab):
-    steps = [*FINE.steps(None, CASE, None), CleanUp("clean-up", "exit 1", 10)]
-    result = lab().measure(make(*steps), CASE)
-    assert result.values("rate") == [12.5]
-    assert failed(result) == [(Kind.TOOL, "clean-up")]
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "abandoned"),
-    [
-        (ToolError("`fio` did not end within 10 s: it was interrupted"), Kind.TOOL, 0),
-        (BoardError("kernel panic on the console"), Kind.BOARD, 1),
-    ],
-)
-def test_a_failure_costs_its_case_only_and_a_boards_a_power_cycle(lab, error, kind, abandoned):
-    # the wrapper is used for the facts first, then for the step
-    runner = lab([None, error])
-    result = runner.measure(FINE, CASE)
-    assert result.status is Status.FAILED
-    assert result.failures[0].kind is kind
-    assert runner.bench.abandoned == abandoned
-    assert runner.measure(FINE, CASE).status is Status.MEASURED
-
-
-def test_a_console_that_was_away_costs_one_repetition_of_the_step(lab):
-    runner = lab([None, Interrupted("the console was away for 1.0 s")])
-    result = runner.measure(FINE, CASE)
-    assert result.status is Status.MEASURED
-    assert failed(result) == [(Kind.LAB, "write")]
-
-
-def test_a_damaged_answer_is_noted_as_a_condition(lab):
-    runner = lab([None, lambda reply: ShellReply(0, reply.text[:60])])
-    result = runner.measure(FINE, CASE)
-    assert result.status is Status.MEASURED
-    assert result.conditions["fetched_again"] == 1
 
 
 def test_after_a_power_cycle_the_wrapper_is_installed_again(lab, tmp_path):

@@ -9,7 +9,7 @@ from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, SearchSt
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput
 from evmperf.model.results import Case, Reading, Status
 from selftests.support.fakes import LocalShell
-from selftests.support.runners import DELAY, A, B, C, failed, make_rows, messages, parse
+from selftests.support.runners import DELAY, A, B, C, failed, make_rows, parse
 
 # Shared executions
 
@@ -57,43 +57,32 @@ def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):
     assert executions(tmp_path) == 4
 
 
-def test_a_refused_shared_output_is_executed_again_and_the_good_one_serves_all(lab, tmp_path):
-    flag = tmp_path / "flag"
-    good = 'printf 5 >"$OUT/a"; printf 6 >"$OUT/b"; printf 7 >"$OUT/c"'
-    bad = good.replace("5", "garbage")
-    benchmark = table(tmp_path, f"if [ -e {flag} ]; then {good}; else {bad}; touch {flag}; fi")
-    runner = lab()
-    first, second = (runner.measure(benchmark, case) for case in (A, B))
-    assert (first.status, first.values("rate")) == (Status.MEASURED, [5.0])
-    assert messages(first) == ["tool: a holds no number"]
-    assert (second.status, second.failures) == (Status.MEASURED, ())
-    assert executions(tmp_path) == 2
+OUTPUTS = 'printf 5 >"$OUT/a"; printf {} >"$OUT/b"; printf 7 >"$OUT/c"'
+AGAIN = f"if [ -e FLAG ]; then {OUTPUTS.format(6)}; else {OUTPUTS.format('x')}; touch FLAG; fi"
+SHARED = {
+    # what the tool does: statuses of three rows, how many failures each, and how often it is executed
+    "is refused once": (AGAIN, ["measured", "measured", "measured"], [0, 1, 0], 2),
+    "is refused for a row": (OUTPUTS.format(0), ["measured", "refused", "measured"], [0, 2, 0], 2),
+    "is refused for every row": ('echo garbage >"$OUT/a"', ["refused", "refused", "refused"], [2, 1, 1], 2),
+    "fails": ("echo no such card; exit 3", ["failed", "failed", "failed"], [1, 1, 1], 1),
+}
 
 
-def test_a_row_that_is_refused_leaves_the_other_rows_their_numbers(lab, tmp_path):
-    benchmark = table(tmp_path, 'printf 5 >"$OUT/a"; printf 0 >"$OUT/b"; printf 7 >"$OUT/c"')
-    runner = lab()
+@pytest.mark.parametrize("what", SHARED)
+def test_a_shared_tool_that(lab, tmp_path, what):
+    command, statuses, failures, executed = SHARED[what]
+    runner, benchmark = lab(), table(tmp_path, command.replace("FLAG", f"{tmp_path}/flag"))
     results = [runner.measure(benchmark, case) for case in (A, B, C)]
-    assert [r.status for r in results] == [Status.MEASURED, Status.REFUSED, Status.MEASURED]
-    assert executions(tmp_path) == 2
-
-
-def test_an_output_that_is_refused_for_every_row_is_executed_twice_in_all(lab, tmp_path):
-    benchmark = table(tmp_path, 'echo garbage >"$OUT/a"')
-    runner = lab()
-    results = [runner.measure(benchmark, case) for case in (A, B, C)]
-    assert [result.status for result in results] == [Status.REFUSED] * 3
-    assert [len(result.failures) for result in results] == [2, 1, 1]
-    assert executions(tmp_path) == 2
-
-
-def test_a_shared_tool_that_fails_is_not_run_again_for_the_next_row(lab, tmp_path):
-    benchmark = table(tmp_path, "echo no such card; exit 3")
-    runner = lab()
-    first, second = (runner.measure(benchmark, case) for case in (A, B))
-    assert failed(first) == failed(second) == [(Kind.TOOL, "table")]
-    assert second.failures[0].message == f"not run again after another case: {first.failures[0].message}"
-    assert executions(tmp_path) == 1
+    assert [result.status for result in results] == statuses
+    assert [len(result.failures) for result in results] == failures
+    rates = {case.label: result.values("rate") for case, result in zip((A, B, C), results, strict=True)}
+    whole = {"a": [5.0], "b": [6.0], "c": [7.0]}
+    measured = [status == "measured" for status in statuses]
+    assert rates == {name: whole[name] * was for name, was in zip("abc", measured, strict=True)}
+    assert executions(tmp_path) == executed
+    if what == "fails":
+        first, second = (result.failures[0].message for result in results[:2])
+        assert second == f"not run again after another case: {first}"
 
 
 def test_a_shared_tool_that_killed_the_board_costs_one_power_cycle(lab, tmp_path):
@@ -134,26 +123,19 @@ def test_a_search_is_sent_what_it_tried_and_its_trials_are_no_samples(lab):
     assert len(result.raw) == 2
 
 
-def test_a_trial_may_leave_the_plausible_range_but_what_is_found_may_not(lab):
+@pytest.mark.parametrize("found", [True, False])
+def test_a_trial_may_leave_the_plausible_range_but_what_is_found_may_not(lab, found):
     def trials():
         (reading,) = yield trial(500)
+        if not found:
+            raise RefusedOutput("even the lowest rate lost frames")
         return [reading]
 
     result = lab().measure(searching(trials), A)
     assert result.conditions["trials"] == [{"step": "try 500", "rate": 500.0}]
     assert (result.status, result.samples) == (Status.REFUSED, ())
-    assert [failure.step for failure in result.failures] == ["search"]
-    assert "not plausible" in result.failures[0].message
-
-
-def test_a_search_that_finds_nothing_is_refused_with_its_reason(lab):
-    def trials():
-        yield trial(4)
-        raise RefusedOutput("even the lowest rate lost frames")
-
-    result = lab().measure(searching(trials), A)
-    assert result.status is Status.REFUSED
-    assert [kind for kind, _ in failed(result)] == [Kind.TOOL]
+    assert failed(result) == [(Kind.TOOL, "search")]
+    assert ("not plausible" if found else "lowest rate") in result.failures[0].message
 
 
 @pytest.mark.parametrize(
@@ -228,30 +210,25 @@ def test_a_tester_that_nothing_was_asked_of_is_left_alone(lab, tmp_path):
     assert tester.asked == []
 
 
-def test_a_tool_that_the_tester_lacks_is_a_broken_lab(lab, tmp_path):
-    runner = lab(tester=LocalShell(tmp_path / "beside"))
-    with pytest.raises(LabError, match=r"no-such-tool .*tester"):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_tester_without_the_tool_or_no_tester_is_a_broken_lab(lab, tmp_path, there):
+    runner = lab(tester=LocalShell(tmp_path / "beside") if there else None)
+    with pytest.raises(LabError, match=r"no-such-tool .*tester" if there else "no tester"):
         runner.measure(make_rows(lambda case: [], tester_tools=("dd", "no-such-tool")), A)
-
-
-def test_no_tester_at_all_is_a_broken_lab(lab):
-    with pytest.raises(LabError, match="no tester"):
-        lab().measure(make_rows(lambda case: [], tester_tools=("dd",)), A)
 
 
 # Rows with their own metrics
 
+OWN = Case("a", {}, (DELAY,))
+
 
 def test_a_row_has_its_own_unit_and_range_and_lacks_what_others_have(lab):
-    own = Case("a", {}, (DELAY,))
-
     def steps(case):
         metric = "delay" if case.metrics else "rate"
         return [Measure("x", 'echo 5 >"$OUT/x"', 10, parse=lambda o: parse(o, "x", metric))]
 
-    benchmark = make_rows(steps, profiles={"quick": Profile((own, B))})
     runner = lab()
-    first, second = (runner.measure(benchmark, case) for case in (own, B))
+    first, second = (runner.measure(make_rows(steps), case) for case in (OWN, B))
     assert (first.status, first.samples[0].unit) == (Status.MEASURED, "us")
     assert (second.status, second.samples[0].unit) == (Status.MEASURED, "MB/s")
 
@@ -261,8 +238,7 @@ def test_a_row_has_its_own_unit_and_range_and_lacks_what_others_have(lab):
     [("rate", 5, "declares no metric 'rate'"), ("delay", 50, "delay of 50 us is not plausible")],
 )
 def test_a_row_with_its_own_metrics_takes_no_others(lab, metric, value, reason):
-    own = Case("a", {}, (DELAY,))
     step = Measure("x", f'echo {value} >"$OUT/x"', 10, parse=lambda o: parse(o, "x", metric))
-    result = lab().measure(make_rows(lambda case: [step]), own)
+    result = lab().measure(make_rows(lambda case: [step]), OWN)
     assert result.status is Status.REFUSED
     assert reason in result.failures[0].message

@@ -41,20 +41,15 @@ def test_an_answer_is_status_busy_time_and_files():
     assert shellstep.decode(HEAD.replace("step 0", "step 7") + BODY).status == 7
 
 
-@given(st.integers(0, len(BODY) - 1), st.characters(min_codepoint=0, max_codepoint=127))
-def test_one_changed_character_never_changes_a_file(at, character):
-    same_or_refused(HEAD + BODY[:at] + character + BODY[at + 1 :])
+@given(st.integers(0, len(BODY) - 1), st.integers(0, 80), st.characters(min_codepoint=0, max_codepoint=127))
+def test_changed_and_lost_characters_never_change_a_file(at, lost, character):
+    same_or_refused(HEAD + BODY[:at] + (character + BODY[at + 1 :] if lost == 0 else BODY[at + lost :]))
 
 
 @given(st.integers(1, len(BODY.rstrip()) - 1))
 def test_a_cut_body_is_refused(at):
     with pytest.raises(RefusedOutput):
         shellstep.decode(HEAD + BODY[:at])
-
-
-@given(st.integers(0, len(BODY) - 1), st.integers(1, 80))
-def test_lost_characters_never_change_a_file(at, count):
-    same_or_refused(HEAD + BODY[:at] + BODY[at + count :])
 
 
 @pytest.mark.parametrize("garbage", [KERNEL_LINE, "\ufffd"])  # as the shells decode a byte that is no UTF-8
@@ -91,10 +86,7 @@ def test_a_step_gives_status_log_and_files(shell, command):
     assert output.files["log"].startswith("said\n")
     assert set(output.files) == {"log", "x"}
     assert output.busy_s >= 0
-
-
-def test_a_long_command_is_brought_in_pieces_that_a_small_shell_can_edit(shell):
-    shellstep.run(shell, ": padding;\n" * 300 + "exit 4", 10)
+    # A long one is brought in pieces that a small shell can edit.
     assert max(len(command) for command in shell.asked) <= 1024
 
 
@@ -120,13 +112,6 @@ def test_a_quiet_step_that_succeeds_brings_nothing_and_one_that_fails_its_log(sh
     assert (fine.status, fine.files) == (0, {})
     failed = shellstep.run(shell, "echo said; exit 2", 10, quiet=True)
     assert (failed.status, failed.files) == (2, {"log": "said\n"})
-
-
-def test_an_answer_that_lost_its_whole_body_is_fetched_again(shell):
-    shell.scripted = [lambda reply: ShellReply(0, reply.text.partition("\n")[0] + "\n")]
-    output = shellstep.run(shell, 'echo 1 >"$OUT/x"', 10)
-    assert set(output.files) == {"log", "x"}
-    assert output.fetches == 2
 
 
 def test_binary_output_does_not_disturb(shell):
@@ -251,8 +236,9 @@ def garbled(reply):
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_damaged_answer_is_fetched_again_without_repeating_the_step(shell, times, tmp_path):
+    """Damaged within, or without its whole body."""
     counter = tmp_path / "counter"
-    shell.scripted = [garbled] * times
+    shell.scripted = [garbled, lambda reply: ShellReply(0, reply.text.partition("\n")[0] + "\n")][:times]
     output = shellstep.run(shell, f"echo x >>{counter}; cat {counter}", 10)
     assert output.files["log"] == "x\n"
     assert output.fetches == times + 1

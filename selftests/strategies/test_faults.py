@@ -39,12 +39,6 @@ def test_a_virtual_evm_has_longer_limits_on_a_busy_host_and_the_failure_says_so(
     assert int(re.search(r"within (\d+) s", str(e.value))[1]) >= 3
 
 
-def test_a_power_switch_that_refuses_is_a_lab_error(open_bench, switch):
-    switch.broken = "relay 0 is stuck"
-    with pytest.raises(LabError, match=r"power switch.*500.*relay 0 is stuck"):
-        open_bench().shell()
-
-
 def test_a_power_switch_that_never_answers_is_a_lab_error(open_bench, switch):
     bench = open_bench(K3BootStrategy={"power_timeout": 1})
     switch.answering.clear()
@@ -53,10 +47,19 @@ def test_a_power_switch_that_never_answers_is_a_lab_error(open_bench, switch):
     assert "power: unknown" in bench.boots()[0].post_mortem
 
 
-def test_a_power_switch_that_is_gone_is_a_lab_error(open_bench, switch):
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("relay 0 is stuck", r"power switch.*500.*relay 0 is stuck"),
+        (None, "the power switch does not answer"),  # it is gone
+    ],
+)
+def test_a_power_switch_that_fails_is_a_lab_error(open_bench, switch, broken, says):
     bench = open_bench()
-    switch.close()
-    with pytest.raises(LabError, match="the power switch does not answer"):
+    switch.broken = broken
+    if not broken:
+        switch.close()
+    with pytest.raises(LabError, match=says):
         bench.cold_boot("")
     (boot,) = bench.boots()
     assert isinstance(boot.error, LabError)
@@ -64,31 +67,32 @@ def test_a_power_switch_that_is_gone_is_a_lab_error(open_bench, switch):
     assert boot.post_mortem.startswith("power: unknown")
 
 
-@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot(""), lambda b: b.off()])
-def test_a_power_driver_that_fails_its_own_way_is_a_lab_error_too(open_bench, monkeypatch, ask):
+def test_a_power_driver_that_fails_its_own_way_is_a_lab_error_too(open_bench, monkeypatch):
     def power_set(*_):
         raise RuntimeError("snmpset: Timeout: No Response from 10.0.0.3")
 
     monkeypatch.setattr(rest, "power_set", power_set)
-    with pytest.raises(LabError, match="snmpset: Timeout"):
-        ask(open_bench())
+    bench = open_bench()
+    for ask in (bench.shell, lambda: bench.cold_boot(""), bench.off):
+        with pytest.raises(LabError, match="snmpset: Timeout"):
+            ask()
 
 
-@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot("")])
-def test_a_console_server_that_is_not_there_is_a_lab_error(open_bench, fake, ask):
+def test_a_console_server_that_is_not_there_is_a_lab_error(open_bench, fake):
     fake.close()
-    with pytest.raises(LabError, match=r"console at 127.0.0.1:.* cannot be opened"):
-        ask(open_bench())
+    bench = open_bench()
+    for ask in (bench.shell, lambda: bench.cold_boot("")):
+        with pytest.raises(LabError, match=r"console at 127.0.0.1:.* cannot be opened"):
+            ask()
 
 
-@pytest.mark.parametrize("away_s", [0.0, 0.3])
-def test_a_console_lost_in_a_command_interrupts_it_and_the_shell_goes_on(open_bench, fake, away_s):
-    fake.away_s = away_s
+def test_a_console_lost_in_a_command_interrupts_it_and_the_shell_goes_on(open_bench, fake):
     bench = open_bench()
     shell = bench.shell()
-    with pytest.raises(Interrupted, match="the console was away"):
-        shell.run("lose", 10)
-    assert shell.run("echo hello", 5).text == "hello\n"
+    for fake.away_s in (0.0, 0.3):
+        with pytest.raises(Interrupted, match="the console was away"):
+            shell.run("lose", 10)
+        assert shell.run("echo hello", 5).text == "hello\n"
     assert bench.power_cycles == 1
 
 
@@ -151,19 +155,16 @@ def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
         uboot.run("hang", 0.2)
 
 
-@pytest.mark.parametrize(
-    ("command", "within_s", "error", "says"),
-    [
+def test_a_uboot_command_that_fails_costs_itself_alone(open_bench):
+    uboot = open_bench().uboot()
+    for command, within_s, error, says in (
         ("hang", 0.2, ToolError, r"`hang` did not end within 0.2 s in U-Boot"),
         ("garble", 5, RefusedOutput, "answer to `garble` is garbled"),
         ("lose", 10, Interrupted, "the console was away"),
-    ],
-)
-def test_a_uboot_command_that_fails_costs_itself_alone(open_bench, command, within_s, error, says):
-    uboot = open_bench().uboot()
-    with pytest.raises(error, match=says):
-        uboot.run(command, within_s)
-    assert uboot.run("version", 5).text == "fine"
+    ):
+        with pytest.raises(error, match=says):
+            uboot.run(command, within_s)
+        assert uboot.run("version", 5).text == "fine"
 
 
 # Ctrl-C
