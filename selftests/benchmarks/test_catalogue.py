@@ -14,7 +14,7 @@ from evmperf.judge.published.declared import tables
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.places import is_plain
-from selftests.support.boardfiles import fake_board
+from selftests.support.boardfiles import GENERAL, fake_board
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = catalogue.benchmarks()
@@ -56,30 +56,18 @@ def test_an_error_in_a_lab_s_own_module_is_file_and_line(tmp_path, monkeypatch, 
 
 
 @each
-def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
+def test_a_benchmark_is_whole(benchmark):
     assert benchmark.driver in FEATURES
+    assert f'lg_feature("{benchmark.driver}")' in (ROOT / f"tests/test_{benchmark.driver}.py").read_text()
     for section, key in benchmark.options:
         assert key in known_options(sections()[section])
-
-
-@each
-def test_the_name_of_a_case_may_be_that_of_its_folder(benchmark):
-    labels = {case.label for name in benchmark.profiles for case in benchmark.cases(name)}
-    assert [label for label in labels if not all(map(is_plain, label.split("/")))] == []
-
-
-@each
-def test_a_benchmark_has_both_profiles_with_the_same_rows(benchmark):
     assert set(benchmark.profiles) == {"full", "quick"}
     for profile in benchmark.profiles.values():
         labels = [case.label for case in profile.cases]
         assert labels
         assert len(set(labels)) == len(labels)
+        assert all(map(is_plain, "/".join(labels).split("/"))), "each may be the name of a folder"
         assert profile.repeats >= 1
-
-
-@each
-def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
     names = [metric.name for metric in benchmark.metrics]
     assert len(set(names)) == len(names)
     for metric in benchmark.metrics:
@@ -100,18 +88,39 @@ def test_every_benchmark_can_run_on_some_board(benchmark):
         assert "" in reasons
 
 
-@each
-def test_every_driver_has_a_module_of_tests(benchmark):
-    text = (ROOT / "tests" / f"test_{benchmark.driver}.py").read_text()
-    assert f'lg_feature("{benchmark.driver}")' in text
-
-
 def test_a_missing_feature_or_option_is_named(tmp_path):
     benchmark = BENCHMARKS["emmc_ext4"]
     bare = fake_board(tmp_path / "bare.yaml")
     assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
     half = fake_board(tmp_path / "half.yaml", "emmc", emmc={})
     assert benchmark.unsupported(half) == "half.yaml does not set targets.main.options.emmc.scratch"
+
+
+@pytest.fixture
+def with_absent(tmp_path):
+    """A function that gives the board of a file that says this of what the board cannot have."""
+
+    def load(absent):
+        file = tmp_path / "absent.yaml"
+        main = {"features": ["emmc"], "options": {"board": GENERAL, "absent": absent}}
+        file.write_text(json.dumps({"targets": {"main": main}}))
+        return catalogue.board(file)
+
+    return load
+
+
+@pytest.mark.parametrize("word", ["emmc", "emmc_ext4"])
+def test_what_a_board_cannot_have_is_said_with_its_own_reason(with_absent, word):
+    board = with_absent({word: "this board has no eMMC fitted"})
+    assert BENCHMARKS["emmc_ext4"].unsupported(board) == "this board has no eMMC fitted"
+    other = BENCHMARKS["emmc_ext2"].unsupported(board)
+    assert (other == "this board has no eMMC fitted") == (word == "emmc")
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("emcm", "'emmc'"), ("emmc_ext5", "'emmc_ext")])
+def test_a_mistake_in_what_is_absent_is_named_with_its_file(with_absent, wrong, near):
+    with pytest.raises(UsageError, match=rf"absent.yaml.*options.absent.*'{wrong}'.*did you mean {near}"):
+        with_absent({wrong: "x"})
 
 
 NOWHERE = {name for name in BENCHMARKS if name.startswith("coremarkpro")} | {
@@ -128,29 +137,20 @@ PLAIN = {name for name, benchmark in BENCHMARKS.items() if benchmark.driver in (
 """Of boards of which no more is known: what cpsw and icssg measure elsewhere, and what a desk finds."""
 
 
-def test_all_but_those_are_measured_on_some_virtual_evm():
-    virtual = [board for board in BOARDS.values() if board.is_virtual]
-    there = {
-        name
-        for name, benchmark in BENCHMARKS.items()
-        if any(
-            not benchmark.unsupported(board, case) for board in virtual for case in benchmark.cases("quick")
-        )
-    }
-    assert set(BENCHMARKS) - there - PLAIN == NOWHERE
-
-
-def test_what_the_virtual_evm_skips_names_the_one_that_can():
+def test_all_but_those_are_measured_on_some_virtual_evm_and_virtual_names_the_one_that_can():
     board = BOARDS["virtual.yaml"]
+    virtual = [one for one in BOARDS.values() if one.is_virtual]
     for name, benchmark in BENCHMARKS.items():
         reason = benchmark.unsupported(board)
         if name in PLAIN:
             assert reason.endswith((" eth", " desk"))
         elif name in NOWHERE:
             assert "no virtual EVM has" in reason
+            assert all(benchmark.unsupported(one) for one in virtual)
         elif reason:
             (other,) = re.findall(r"[\w-]+\.yaml", reason)
-            assert benchmark.unsupported(BOARDS[other]) == ""
+            assert BOARDS[other] in virtual
+            assert any(not benchmark.unsupported(BOARDS[other], case) for case in benchmark.cases("quick"))
 
 
 def test_the_list_ends_with_what_is_not_measured_and_why(capsys):

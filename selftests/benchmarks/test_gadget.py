@@ -58,25 +58,21 @@ def find(tmp_path):
     return find
 
 
-def test_the_disk_is_found_among_others(find):
-    others = [("sda", "", ""), ("sdb", "another", "5000")]
-    assert find(*others, ("sdc", SERIAL, "480")) == (0, "found sdc")
+COUNTED = "{} USB disks with the serial number " + SERIAL
 
 
 @pytest.mark.parametrize(
-    ("count", "disks"),
+    ("disks", "said"),
     [
-        (0, []),
-        (0, [("sda", "", "")]),
-        (0, [("sda", "another", "480")]),
-        (2, [("sda", SERIAL, "480"), ("sdb", SERIAL, "480")]),
+        ([("sda", "", ""), ("sdb", "another", "5000"), ("sdc", SERIAL, "480")], "found sdc"),
+        ([], COUNTED.format(0)),
+        ([("sda", "", "")], COUNTED.format(0)),
+        ([("sda", "another", "480")], COUNTED.format(0)),
+        ([("sda", SERIAL, "480"), ("sdb", SERIAL, "480")], COUNTED.format(2)),
+        ([("sda", SERIAL, "5000")], "the disk is connected at 5000 Mbit/s instead of 480"),
     ],
 )
-def test_any_number_of_such_disks_but_one_is_an_error(find, count, disks):
-    status, said = find(*disks)
-    assert status == 3
-    assert said.startswith(f"{count} USB disks with the serial number {SERIAL}")
-
-
-def test_another_speed_is_an_error(find):
-    assert find(("sda", SERIAL, "5000")) == (3, "the disk is connected at 5000 Mbit/s instead of 480")
+def test_the_disk_is_found_among_others_and_any_number_but_one_is_an_error(find, disks, said):
+    status, told = find(*disks)
+    assert status == (0 if "found" in said else 3)
+    assert told.startswith(said)

@@ -1,5 +1,6 @@
 """The guard before everything destructive, by a real shell on block devices of this machine."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -21,12 +22,24 @@ def run_guard(partition, driver="none of the storage drivers", shell="sh", *, wh
     return programs.run(*shell.split(), "-c", f"{text}; echo {MARK}")
 
 
+def refused(said, partition, *given, **more):
+    """Check that the guard refuses, and says so."""
+    done = run_guard(partition, *given, **more)
+    assert (done.returncode, said in done.stdout, MARK in done.stdout) == (3, True, False), done
+
+
+def passed(partition, *given, **more):
+    """Check that the guard lets it pass, in silence."""
+    done = run_guard(partition, *given, **more)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, MARK, ""), done
+
+
 def root_device():
     source = programs.run("findmnt", "-no", "SOURCE", "/").stdout.strip()
     return source if source.startswith("/dev/") and Path(source).is_block_device() else ""
 
 
-needs_root_device = pytest.mark.skipif(not root_device(), reason="this machine's root is on no block device")
+SHELLS = ("dash", "bash", "busybox sh")
 
 
 def must(*command):
@@ -58,50 +71,28 @@ def mounted():
 
 @pytest.mark.parametrize("partition", ["/dev/evmperf-is-not-there", "/etc/passwd", "/tmp"])
 def test_what_is_no_device_is_refused_with_what_to_do(partition):
-    done = run_guard(partition)
-    assert done.returncode == 3
-    assert f"{partition} does not exist: " in done.stdout
-    assert "scratch partition in the board file" in done.stdout
-    assert MARK not in done.stdout
+    refused(f"{partition} does not exist: ", partition)
+    refused("scratch partition in the board file", partition)
 
 
-@needs_root_device
-def test_the_device_of_the_root_is_refused():
-    done = run_guard(root_device())
-    assert done.returncode == 3
-    assert f"{root_device()} holds the mounted root" in done.stdout
-    assert MARK not in done.stdout
-
-
-@needs_root_device
-def test_the_root_is_known_under_another_name_too(tmp_path):
-    link = tmp_path / "scratch"
-    link.symlink_to(root_device())
-    assert run_guard(link).returncode == 3
-
-
-@needs_root_device
-def test_the_whole_disk_under_the_root_is_refused():
-    name = Path(root_device()).resolve().name
-    disk = Path("/sys/class/block", name).resolve()
-    if (disk / "partition").exists():
-        disk = disk.parent
-    assert run_guard(f"/dev/{disk.name}").returncode == 3
-
-
-def test_a_device_that_is_not_mounted_passes(loop):
-    done = run_guard(loop)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, MARK, "")
+@pytest.mark.skipif(not root_device(), reason="this machine's root is on no block device")
+def test_the_device_of_the_root_is_refused_under_another_name_and_with_its_disk(tmp_path):
+    root, link = root_device(), tmp_path / "scratch"
+    link.symlink_to(root)
+    disk = Path("/sys/class/block", Path(root).resolve().name).resolve()
+    disk = disk.parent if (disk / "partition").exists() else disk
+    refused(f"{root} holds the mounted root", root)
+    for other in (link, f"/dev/{disk.name}"):
+        refused("", other)
 
 
 @pytest.mark.parametrize("name", ["a", "SD CARD"])
 def test_what_evmperf_did_not_mount_stays_mounted(loop, tmp_path, name):
+    passed(loop)
     (tmp_path / name).mkdir()
     must("mount", loop, str(tmp_path / name))
-    done = run_guard(loop)
-    assert done.returncode == 3
-    assert f"{loop} is mounted at {tmp_path}/{name[:2]}" in done.stdout
-    assert "unmount it, or name another" in done.stdout
+    refused(f"{loop} is mounted at {tmp_path}/{name[:2]}", loop)
+    refused("unmount it, or name another", loop)
     assert loop in mounted()
 
 
@@ -112,42 +103,36 @@ def test_a_mount_in_another_name_space_is_seen(loop, tmp_path):
     ) as other:
         assert other.stdout.readline() == b"mounted\n"
         assert loop not in mounted()
-        done = run_guard(loop)
+        refused("", loop)
         other.communicate(b"\n")
-    assert (done.returncode, MARK in done.stdout) == (3, False)
 
 
 def test_a_name_with_a_command_in_it_is_a_name(tmp_path):
-    done = run_guard(f"/dev/none; touch {tmp_path}/it's")
-    assert done.returncode == 3
-    assert done.stdout.startswith(f"/dev/none; touch {tmp_path}/it's does not exist: ")
+    refused(f"/dev/none; touch {tmp_path}/it's does not exist: ", f"/dev/none; touch {tmp_path}/it's")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
-def test_a_whole_disk_needs_its_word_and_has_no_partitions(loop, disk, shell):
-    done = run_guard(loop, shell=shell, whole_disk=False)
-    assert done.returncode == 3
-    assert f"{loop} is a whole disk: set whole_disk" in done.stdout
-    assert run_guard(loop, shell=shell).stdout.strip() == MARK
+def test_a_whole_disk_needs_its_word_and_has_no_partitions(loop, disk):
     parted = disk(TABLES[0])
-    for whole_disk in (True, False):
-        done = run_guard(parted, shell=shell, whole_disk=whole_disk)
-        assert (done.returncode, "is a whole disk with partitions" in done.stdout) == (3, True)
+    for shell in SHELLS:
+        refused(f"{loop} is a whole disk: set whole_disk", loop, shell=shell, whole_disk=False)
+        passed(loop, shell=shell)
+        for whole_disk in (True, False):
+            refused("is a whole disk with partitions", parted, shell=shell, whole_disk=whole_disk)
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
-def test_a_node_of_another_name_is_the_device_of_its_number(loop, tmp_path, shell):
+def test_a_node_of_another_name_is_the_device_of_its_number(loop, tmp_path):
     number = Path(loop).stat().st_rdev
     node, other = tmp_path / "scratch", tmp_path / "none"
     os.mknod(node, 0o60600, number)
     os.mknod(other, 0o60600, os.makedev(os.major(number), 1 << 18))
-    assert run_guard(node, shell=shell).stdout.strip() == MARK
+    for shell in SHELLS:
+        passed(node, shell=shell)
+        refused("that the kernel does not have", other, shell=shell)
     (tmp_path / "mnt").mkdir()
     must("mount", loop, str(tmp_path / "mnt"))
-    assert f"{node} is mounted at {tmp_path}/mnt" in run_guard(node, shell=shell).stdout
-    done = run_guard(other, shell=shell)
-    assert (done.returncode, "that the kernel does not have" in done.stdout) == (3, True)
+    for shell in SHELLS:
+        refused(f"{node} is mounted at {tmp_path}/mnt", node, shell=shell)
 
 
 @pytest.mark.parametrize("over", ["p2", ""])
@@ -155,12 +140,10 @@ def test_a_loop_device_over_the_partition_or_its_disk_is_seen(disk, over):
     device = disk(TABLES[0])
     upper = must("losetup", "-f", "--show", f"{device}{over}")
     try:
-        done = run_guard(f"{device}p2")
-        assert done.returncode == 3
-        assert f"{device}p2 is in use by /sys/block/{upper.rpartition('/')[2]}: detach it" in done.stdout
+        refused(f"{device}p2 is in use by /sys/block/{upper.rpartition('/')[2]}: detach it", f"{device}p2")
     finally:
         must("losetup", "-d", upper)
-    assert run_guard(f"{device}p2").stdout.strip() == MARK
+    passed(f"{device}p2")
 
 
 @pytest.mark.skipif(not shutil.which("mkfs.btrfs"), reason="no mkfs.btrfs: apt-get install btrfs-progs")
@@ -169,14 +152,14 @@ def test_the_second_device_of_a_btrfs_is_seen(disk, tmp_path):
     must("mkfs.btrfs", "-q", "-f", "-M", "-d", "single", "-m", "single", f"{device}p1", f"{device}p2")
     must("mount", f"{device}p1", str(tmp_path))
     try:
-        done = run_guard(f"{device}p2")
-        assert (done.returncode, "is in use by btrfs" in done.stdout) == (3, True), done
+        refused("is in use by btrfs", f"{device}p2")
     finally:
         must("umount", str(tmp_path))
 
 
-@pytest.mark.parametrize("asked", ["python3", "mke2fs", "wipefs"])
-@pytest.mark.parametrize("shell", ["dash", "busybox sh"])
+@pytest.mark.parametrize(
+    ("asked", "shell"), [("python3", "dash"), ("mke2fs", "busybox sh"), ("wipefs", "dash")]
+)
 def test_a_journal_of_another_file_system_is_seen_by_what_is_on_the_board(loop, tmp_path, asked, shell):
     """Nothing in /proc or /sys names it: the kernel alone knows who has it."""
     must("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", "1024", loop)
@@ -208,7 +191,7 @@ def test_swap_space_in_use_is_refused(loop):
     must("mkswap", loop)
     must("swapon", loop)
     try:
-        assert "is swap space in use" in run_guard(loop).stdout
+        refused("is swap space in use", loop)
     finally:
         must("swapoff", loop)
 
@@ -265,16 +248,14 @@ def disk(tmp_path):
 TABLES = [f"{GPT}size=8M\nsize=16M\nsize=8M\n", f"{MBR}size=8M\nsize=16M\nsize=8M\n", LOGICAL]
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
 @pytest.mark.parametrize("table", TABLES)
-def test_a_partition_that_table_and_kernel_agree_on_passes(disk, table, shell):
-    device = disk(table)
-    for part in sorted(Path("/sys/block", device.rpartition("/")[2]).glob("loop*p*")):
-        done = run_guard(f"/dev/{part.name}", shell=shell)
+def test_a_partition_that_table_and_kernel_agree_on_passes(disk, table):
+    parts = sorted(Path("/sys/block", disk(table).rpartition("/")[2]).glob("loop*p*"))
+    for part, shell in zip(parts, itertools.cycle(SHELLS), strict=False):
         if (part / "size").read_text() != "2\n":  # an extended partition: the kernel shows its head only
-            assert (done.returncode, done.stdout.strip(), done.stderr) == (0, MARK, "")
+            passed(f"/dev/{part.name}", shell=shell)
         else:
-            assert done.returncode == 3
+            refused("", f"/dev/{part.name}", shell=shell)
 
 
 CHANGED = {
@@ -292,24 +273,11 @@ CHANGED = {
 @pytest.mark.parametrize("change", CHANGED)
 def test_a_partition_that_table_and_kernel_disagree_on_is_refused(disk, change):
     table, later, number = CHANGED[change]
-    done = run_guard(f"{disk(table, later)}p{number}")
-    assert done.returncode == 3
-    assert "than the kernel uses" in done.stdout
+    refused("than the kernel uses", f"{disk(table, later)}p{number}")
 
 
-@pytest.mark.parametrize(
-    ("driver", "what"),
-    [
-        ("emmc", "an eMMC"),
-        ("mmcsd", "an SD card"),
-        ("pcie", "an NVMe disk"),
-        ("ufs", "a UFS disk"),
-        ("usb", "a USB disk"),
-    ],
-)
-def test_a_disk_of_another_kind_is_refused(loop, driver, what):
-    done = run_guard(loop, driver)
-    assert done.returncode == 3
-    name = loop.rpartition("/")[2]
-    assert f"{loop} ({name}) is not on {what}: name another scratch partition" in done.stdout
-    assert MARK not in done.stdout
+def test_a_disk_of_another_kind_is_refused(loop):
+    kinds = {"emmc": "an eMMC", "mmcsd": "an SD card", "pcie": "an NVMe disk", "ufs": "a UFS disk"}
+    for driver, what in (kinds | {"usb": "a USB disk"}).items():
+        said = f"{loop} ({loop.rpartition('/')[2]}) is not on {what}: name another scratch partition"
+        refused(said, loop, driver)

@@ -1,44 +1,34 @@
-"""The promise of docs/add-a-benchmark.md, done in a copy: a driver that no guide has, with a tool
-of its own, is its benchmark's module, its recordings, its tests and one word.
+"""The promise of docs/add-a-benchmark.md: a driver that no guide has, with a tool of its own, is its
+benchmark's module, its recordings, its tests and one word.
 
-CAN's are taken out of the copy and put in again.
+CAN's are taken out of a copy, where nothing is left of it, and nothing else is missing.
 """
 
+import contextlib
+import io
 import json
 import re
-import shutil
+import tempfile
 from pathlib import Path
 
-import pytest
+import numpy as np
 
-from selftests.support import copied
-from selftests.support.copied import python
+from evmperf.benchmarks import catalogue
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs.spool import read_records, read_run
+from evmperf.publish.influx.lines import RunLines
+from selftests.support import copied, runs
 
 WORD = "can: has a CAN controller\n"
 VOCABULARY = "evmperf/boards/features.yaml"
 FILES = (
-    "evmperf/benchmarks/tables/can_loopback.py",
-    "evmperf/benchmarks/tables/can_loopback.sh",
-    "evmperf/benchmarks/tables/can_loopback.yaml",
-    "selftests/data/can",
-    "selftests/tools/test_can.py",
-    "tests/test_can.py",
+    *(f"evmperf/benchmarks/tables/can_loopback.{end}" for end in ("py", "sh", "yaml")),
+    *("selftests/tools/test_can.py", "tests/test_can.py"),
 )
+"""With selftests/data/can all that CAN consists of."""
 # The list of numbers that a tool prints once names the parser.
 MENTIONED = re.compile(r"can_loopback(?!:transfer)|cangen|driver-can")
-PROBE = """
-import contextlib
-import io
-import json
-import sys
-import tempfile
-from pathlib import Path
-import numpy as np
-from evmperf.benchmarks import catalogue
-from evmperf.commands.cli.main import main
-from evmperf.publish.influx.lines import RunLines
-from evmperf.measure.runs.spool import read_records, read_run
-from selftests.support import runs
+
 
 def said(*arguments):
     text = io.StringIO()
@@ -46,50 +36,27 @@ def said(*arguments):
         status = main(list(arguments))
     return text.getvalue() if status == 0 else f"status {status}"
 
-names = [name for name, found in catalogue.benchmarks().items() if found.driver in ("can", "emmc")]
-with tempfile.TemporaryDirectory() as folder:
-    run = runs.write(Path(folder), runs.results(np.random.default_rng(1), names))
-    lines = RunLines(read_run(run))
-    json.dump({
-        "list": said("benchmark", "list"),
-        "job": said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio"),
-        "guide": said("guide", "--release", "12.00", "--from", folder),
-        "report": said("show", str(run), "--report") and (run / "report.html").read_text(),
-        "influx": [line for record in read_records(run) for line in lines.of(record)],
-    }, sys.stdout)
-"""
 
-
-@pytest.fixture
-def copy(tmp_path):
-    """A copy of the checkout."""
-    return copied.copy(tmp_path / "evmperf")
-
-
-def appearances(folder):
+def appearances():
     """Where a driver's benchmarks can be seen, by the driver's name in each."""
-    found = json.loads(python(folder, "-c", PROBE))
+    names = [name for name, found in catalogue.benchmarks().items() if found.driver in ("can", "emmc")]
+    with tempfile.TemporaryDirectory() as folder:
+        run = runs.write(Path(folder), runs.results(np.random.default_rng(1), names))
+        lines = RunLines(read_run(run))
+        influx = "\n".join(line for record in read_records(run) for line in lines.of(record))
+        jobs = said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio")
+        guide = said("guide", "--release", "12.00", "--from", folder)
+        report = said("show", str(run), "--report") and (run / "report.html").read_text()
     return {
         driver: {
-            "list": re.findall(rf"^({driver}_\S+)", found["list"], re.MULTILINE),
-            "job": re.findall(rf"^ *evm_(?:measure|shared) '?({driver}[_ ][^']*)", found["job"], re.M),
-            "guide": re.findall(rf"^({driver.upper()} .*)\n[-=~^\"+]+$", found["guide"], re.M),
-            "report": sorted(set(re.findall(rf"\b{driver}_\w+", found["report"]))),
-            "influx": sorted(
-                {
-                    m
-                    for line in found["influx"]
-                    for m in re.findall(rf"^samples,benchmark=({driver}_\w+),", line)
-                }
-            ),
+            "list": re.findall(rf"^({driver}_\S+)", said("benchmark", "list"), re.MULTILINE),
+            "job": re.findall(rf"^ *evm_(?:measure|shared) '?({driver}[_ ][^']*)", jobs, re.MULTILINE),
+            "guide": re.findall(rf"^({driver.upper()} .*)\n[-=~^\"+]+$", guide, re.MULTILINE),
+            "report": sorted(set(re.findall(rf"\b{driver}_\w+", report))),
+            "influx": sorted(set(re.findall(rf"^samples,benchmark=({driver}_\w+),", influx, re.MULTILINE))),
         }
         for driver in ("can", "emmc")
     }
-
-
-def boards(folder, change):
-    for file in (folder / "env").glob("*.yaml"):
-        file.write_text(change(file.read_text()))
 
 
 def mentions(folder):
@@ -104,41 +71,18 @@ def mentions(folder):
     )
 
 
-def test_a_driver_with_its_own_tool_is_its_files_and_one_word(copy):
-    kept = copy.parent / "kept"
-    listed = {file: file.read_text() for file in (copy / "env").glob("*.yaml")}
-    vocabulary = (copy / VOCABULARY).read_text()
-    for name in FILES:
-        (kept / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(copy / name, kept / name)
-    (copy / VOCABULARY).write_text(vocabulary.replace(WORD, ""))
-    boards(copy, lambda text: text.replace(" can,", ""))
+def test_a_driver_with_its_own_tool_is_its_files_and_one_word(tmp_path):
+    copy = copied.copy(tmp_path / "evmperf")
+    for file in (*(copy / name for name in FILES), *(copy / "selftests/data/can").iterdir()):
+        file.unlink()
+    for file, word in ((copy / VOCABULARY, WORD), *((board, " can,") for board in copy.glob("env/*.yaml"))):
+        file.write_text(file.read_text().replace(word, ""))
 
     assert mentions(copy) == []
-    without = appearances(copy)
-    assert {where: seen for where, seen in without["can"].items() if seen} == {}
-    assert all(without["emmc"].values()), "this test looks in the wrong places"
-
-    for name in FILES:
-        shutil.move(kept / name, copy / name)
-    (copy / VOCABULARY).write_text(vocabulary)
-    for file, text in listed.items():
-        file.write_text(text)
-
-    within = appearances(copy)
+    call = "import json; from selftests.benchmarks.test_new_driver import *; print(json.dumps(appearances()))"
+    without = json.loads(copied.python(copy, "-c", call).splitlines()[-1])
+    within = appearances()
     assert all(within["can"].values()), within["can"]
+    assert not any(without["can"].values()), without["can"]
+    assert all(within["emmc"].values()), "this test looks in the wrong places"
     assert within["emmc"] == without["emmc"]
-    said = python(
-        copy,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "can_loopback or can/",
-        "selftests/benchmarks/test_catalogue.py",
-        "selftests/benchmarks/test_steps.py",
-        "selftests/tools/test_recordings.py",
-    )
-    assert int(re.search(r"(\d+) passed", said)[1]) >= len(FILES)

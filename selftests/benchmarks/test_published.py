@@ -24,13 +24,9 @@ def test_every_table_of_the_guides_has_its_benchmark():
 
 
 @each
-def test_it_has_the_title_and_place_of_its_table(name):
+def test_it_has_title_place_and_columns_of_its_table(name):
     assert BENCHMARKS[name].title == FACTS[name]["title"]
     assert list(BENCHMARKS[name].section) == FACTS[name]["section"]
-
-
-@each
-def test_it_measures_the_columns_of_its_table(name):
     declared = {m.name: [str(m.unit), str(m.better)] for m in BENCHMARKS[name].metrics}
     required = [metric.name for metric in BENCHMARKS[name].metrics if metric.required]
     wanted = FACTS[name]["figures"]

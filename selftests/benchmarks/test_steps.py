@@ -67,6 +67,8 @@ def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile):
                 assert "None" not in text, "an option is missing"
                 if benchmark.place is not Place.UBOOT:
                     sh_n(text)
+            if isinstance(command, Measure | Trial) and benchmark.place is not Place.UBOOT:
+                writes_what_is_asked_for(command)
 
 
 def commands(steps):
@@ -120,14 +122,9 @@ def test_steps_are_the_same_in_another_process():
     # Checksums of steps are compared between the host that made a LAVA job and the one that reads
     # its log: no step may depend on the order of a set.
     code = f"from {__name__} import digest; print(digest())"
+    words = (sys.executable, "-c", code)
     other = programs.run(
-        sys.executable,
-        "-c",
-        code,
-        cwd=Path(__file__).parent,
-        PYTHONHASHSEED="4711",
-        PYTHONPATH=str(ROOT),
-        check=True,
+        *words, cwd=Path(__file__).parent, PYTHONHASHSEED="4711", PYTHONPATH=str(ROOT), check=True
     )
     assert other.stdout.splitlines()[-1] == digest()
 
@@ -151,18 +148,14 @@ def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to boar
     assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
 
 
-@each
-def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile):
-    for board, case in rows(benchmark, profile):
-        for step in commands(benchmark.declared_steps(board, case, profile)):
-            if not isinstance(step, Measure | Trial) or benchmark.place is Place.UBOOT:
-                continue
-            names = asked_for(step.parse)
-            assert names
-            for name in names - ({meter.JSON_FILE} if isinstance(step, MeasurePower) else set()):
-                written = re.findall(r'"\$OUT/([^"]+)"', "\n".join(shell_texts(step)))
-                forms = (re.sub(r"\\\$\w+|\$\w+", r"\\w+", form.replace(".", r"\.")) for form in written)
-                assert any(re.fullmatch(form, name) for form in forms)
+def writes_what_is_asked_for(step):
+    """Check that a step writes the outputs that its parser asks for."""
+    names = asked_for(step.parse)
+    assert names
+    written = re.findall(r'"\$OUT/([^"]+)"', "\n".join(shell_texts(step)))
+    forms = [re.sub(r"\\\$\w+|\$\w+", r"\\w+", form.replace(".", r"\.")) for form in written]
+    for name in names - ({meter.JSON_FILE} if isinstance(step, MeasurePower) else set()):
+        assert any(re.fullmatch(form, name) for form in forms)
 
 
 def asked_for(parse):

@@ -1,12 +1,12 @@
 """The system benchmarks' shell text and the stand-ins, run here with real processes."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import socket
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +20,10 @@ from evmperf.benchmarks.tables import cyclictest_stress as cyclictest
 from evmperf.benchmarks.tables import openssl
 from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
-from evmperf.measure import provenance, shellstep
+from evmperf.measure import shellstep
 from evmperf.model.errors import RefusedOutput
 from selftests.support.fakes import LocalShell
+from selftests.support.placelab import until
 from selftests.support.recordings import DATA
 
 PROGRAMS = boards.ENV_DIR.parent / "virtual-evm" / "virtual" / "programs"
@@ -67,18 +68,12 @@ def step_of(benchmark, label, name="measure", profile="quick", board="am64x.yaml
     return next(step for step in steps if step.name == name)
 
 
-def ended(pid, deadline_s=10):
+def ended(pid):
     """Whether a process is gone, or soon will be."""
-    until = time.monotonic() + deadline_s
-    while time.monotonic() < until:
-        try:
-            state = (open(f"/proc/{pid}/stat").read()).rsplit(")", 1)[1].split()[0]  # noqa: SIM115, PTH123
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+    stat = Path(f"/proc/{pid}/stat")
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        until(lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "Z", 10)
+    return True
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
@@ -111,14 +106,6 @@ def test_the_virtual_evm_has_the_programs_that_its_file_names():
     assert set(named) == set(compiled)
 
 
-def test_a_program_without_version_is_known_by_its_checksum_and_not_started(on_path, shell, tmp_path):
-    on_path("stream_c", f"touch {tmp_path}/started")
-    found = provenance.tools(shellstep.run(shell, provenance.tool_script(["stream_c"]), 30).files)
-    assert found["stream_c"].startswith("sha256 ")
-    assert len(found["stream_c"]) == len("sha256 ") + 16
-    assert not (tmp_path / "started").exists()
-
-
 def stressed(on_path, shell, tmp_path, *, stress="exec sleep 1000", status=0):
     """Measure with scripts for programs; returns the step's output and stress-ng's process id."""
     on_path("stress-ng", f"echo $$ >{tmp_path}/pid\n{stress}")
@@ -132,18 +119,13 @@ def stressed(on_path, shell, tmp_path, *, stress="exec sleep 1000", status=0):
     return done, int((tmp_path / "pid").read_text())
 
 
-def test_stress_ends_with_the_measurement(on_path, shell, tmp_path):
-    done, pid = stressed(on_path, shell, tmp_path)
-    assert done.status == 0
-    assert cyclictest.latencies(done.files["cyclictest.json"], "min") == [18, 25]
+@pytest.mark.parametrize("status", [0, 7])
+def test_stress_ends_with_the_measurement_and_when_it_fails(on_path, shell, tmp_path, status):
+    done, pid = stressed(on_path, shell, tmp_path, status=status)
+    assert done.status == status
     assert ended(pid)
     assert not (shell.folder / "stress-ng.pid").exists()
-
-
-def test_stress_ends_when_cyclictest_fails(on_path, shell, tmp_path):
-    done, pid = stressed(on_path, shell, tmp_path, status=7)
-    assert done.status == 7
-    assert ended(pid)
+    assert cyclictest.latencies(done.files["cyclictest.json"], "min") == [18, 25]
 
 
 def test_latencies_without_stress_are_a_failure(on_path, shell, tmp_path):
@@ -162,24 +144,19 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
     assert stress.wait(10) == -15
 
 
-LAT_TCP = 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
-
-
-def test_lmbench_without_its_server_is_a_failure(on_path, shell):
-    on_path("lat_tcp", LAT_TCP)
+@pytest.mark.parametrize("listens", [True, False])
+def test_lmbench_measures_with_its_server_alone(on_path, shell, listens):
+    said = "TCP latency using localhost: 4.7000 microseconds"
+    on_path("lat_tcp", f'case "$*" in *localhost) echo "{said}";; esac')
     on_path("sleep", "")
-    done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
-    assert done.status == 1
-    assert "the server of lat_tcp does not listen" in done.files["log"]
-
-
-def test_lmbench_measures_with_its_server(on_path, shell):
-    on_path("lat_tcp", LAT_TCP)
     step = step_of("lmbench", "lat_tcp")
-    with socket.create_server(("127.0.0.1", 31234)):
+    with socket.create_server(("127.0.0.1", 31234)) if listens else contextlib.nullcontext():
         done = shellstep.run(shell, step.command, 30)
-    assert done.status == 0
-    assert [reading.value for reading in step.parse(done.files)] == [4.7]
+    assert done.status == (not listens)
+    if listens:
+        assert [reading.value for reading in step.parse(done.files)] == [4.7]
+    else:
+        assert "the server of lat_tcp does not listen" in done.files["log"]
 
 
 @pytest.mark.parametrize("silent", [0, 2, 9])
