@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, energy
+from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.boards import board as boards
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
@@ -39,13 +40,15 @@ disk is the same without mkfs and mount, and begins in test_session_faults.py.
 """
 SLEEP_S = 12
 """Enough for the quick profile's window."""
+REST_W = 0.01101
+"""What the virtual meter shows of a board at rest."""
 
 
 @pytest.fixture
 def env_file(env_file: Path, tmp_path: Path) -> Path:
-    """The board with shorter sleeps, which are measured in four modes."""
+    """The board with shorter sleeps, which are measured in four modes, and whose supply is metered."""
     data = yaml.safe_load(env_file.read_text())
-    data["targets"]["main"]["options"]["power"]["sleep_s"] = SLEEP_S
+    data["targets"]["main"]["options"]["power"] |= {"sleep_s": SLEEP_S, "supply": list(RAILS)}
     path = tmp_path / env_file.name
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     return path
@@ -78,9 +81,20 @@ def test_everything_is_measured(env_file, tmp_path, request) -> None:
         assert {sample.metric for sample in result.samples} >= {
             metric.name for metric in benchmark.metrics_of(case) if metric.required
         }
-        for sample in result.samples:
+        for sample in (sample for sample in result.samples if not energy.metric(sample.metric)):
             benchmark.metric(sample.metric, case).check(sample.value)
             assert sample.unit == benchmark.metric(sample.metric, case).unit
+
+    # The virtual meter follows QEMU's processor time.
+    measured = {result.benchmark: result for result in results}
+    boot, disk = measured["boot_time_mmcsd"], measured["pcie_nvme_ext4"]
+    assert boot.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
+    (joules,), (watts,) = boot.values("energy"), boot.values("mean_power")
+    assert watts > 2 * REST_W
+    assert joules / watts > boot.values("boot_time")[0]
+    (joules,), (watts,) = disk.values("energy"), disk.values("mean_power")
+    assert watts > REST_W
+    assert 0 < joules / watts < disk.duration_s
 
     boots = [r for r in spool.read_records(session.folder) if isinstance(r, BootRecord)]
     phases = [mark.phase for mark in boots[0].marks]

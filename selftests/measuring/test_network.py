@@ -117,6 +117,7 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
 
     result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert "kernel panic" in result.failures[0].message
     assert runner.bench.tester().run(TESTER_STATE, 30).text == before
 
 
@@ -175,10 +176,9 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     bench.shell().run(f"ip netns del {FAR}", 30)
 
 
-@pytest.mark.parametrize("case", [0, 3], ids=["3des", "aes256"])
-def test_tcp_through_esp_is_measured_and_put_back(far: Runner, case: int) -> None:
+def test_tcp_through_esp_is_measured_and_put_back(far: Runner) -> None:
     before = state(far.bench)
-    result = measure(far, "ipsec_sw", case)
+    result = measure(far, "ipsec_sw", 3)
     assert result.status is Status.MEASURED, result.failures
     packets = result.values("kpps")[0] * 1e3
     # Full segments one way: what a packet carries is at most an MTU.

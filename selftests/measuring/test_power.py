@@ -12,7 +12,6 @@ from evmperf.benchmarks.tables import low_power
 from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.benchmarks.tools import meter
 from evmperf.boards.console import record as console
-from evmperf.measure.hostload import slowness
 from selftests.support.instrument import IDENTITY, Instrument, scpi
 from selftests.support.sessions import Pytest
 
@@ -88,26 +87,3 @@ def test_one_sleep_gives_every_rail_and_their_sum(
     typed = [r.mono_ns for r in console.read(session.folder / "console.log") if r.kind == ">"]
     pauses = [(b - a) / 1e9 for a, b in itertools.pairwise(typed)]
     assert max(pauses) > SLEEP_S + low_power.LEAD_S, "something was typed at a sleeping board"
-
-
-def test_each_case_has_the_mean_power_and_the_energy_of_its_tool(env_file: Path, tmp_path: Path) -> None:
-    """The virtual meter follows QEMU's processor time."""
-    data = yaml.safe_load(env_file.read_text())
-    data["targets"]["main"]["options"]["power"]["supply"] = list(RAILS)
-    path = tmp_path / "supplied.yaml"
-    path.write_text(yaml.safe_dump(data, sort_keys=False))
-    select = "(default_rootfs and not quiet) or (emmc_ext4 and 102400)"
-    session = Pytest(path, tmp_path / "results", select, ["--boots=1"])
-    assert session.process.wait(400 * slowness()) == 0, session.said
-    results = {result.benchmark: result for result in session.measured()}
-    boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
-    for result in (boot, disk):
-        assert result.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
-    rest_w = sum(MILLIWATTS.values()) / 1000
-    joules, watts = boot.values("energy"), boot.values("mean_power")
-    assert min(watts) > 2 * rest_w
-    spans = [energy / power for energy, power in zip(joules, watts, strict=True)]
-    assert all(span > value for span, value in zip(spans, boot.values("boot_time"), strict=True))
-    (energy,), (power,) = disk.values("energy"), disk.values("mean_power")
-    assert power > rest_w
-    assert 0 < energy / power < disk.duration_s

@@ -1,12 +1,14 @@
 """The pytest plugin: what is collected, and what is a wrong call."""
 
 import os
+import re
 import sys
 from types import TracebackType
 
 import pytest
 from _pytest.config.argparsing import Parser
 
+from evmperf.boards.board import ENV_DIR
 from evmperf.model.ended import Ending
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
@@ -66,6 +68,16 @@ def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, statu
     assert said in done.stdout + done.stderr
     assert not list(tmp_path.glob("results/*/run.json"))
     assert status == ExitStatus.USAGE or not (tmp_path / "results").exists()
+
+
+def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text((ENV_DIR / "virtual.yaml").read_text())
+    done = pytest_at_once("--lg-env", file, "--collect-only", "-q")
+    tests = [line for line in done.stdout.splitlines() if "::" in line]
+    assert tests, done.stderr
+    # tests/test_emmc.py declares test_emmc, and so on; no selftest is named like its file.
+    assert all(re.search(r"(test_\w+)\.py::\1\[", test) for test in tests)
 
 
 @pytest.mark.parametrize(
