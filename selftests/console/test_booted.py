@@ -29,30 +29,29 @@ def test_the_environment_is_read_with_values_of_several_lines():
     assert found["fdt_addr_r"] == "0x88000000"
 
 
-def test_a_script_that_sets_the_variable_is_given_the_words():
-    environment = booted.variables(PRINTED)
-    assert booted.overwriting(environment, "optargs") == ["args_all"]
-    assert booted.arguments_commands(environment, "optargs", "init=/bin/sh") == [
-        "setenv optargs 'init=/bin/sh'",
-        "setenv args_all 'setenv optargs earlycon=${earlycon} ${mtdparts} init=/bin/sh'",
-    ]
+BOOTARGS = "setenv bootargs console=ttyS2 root=/dev/mmcblk1p2"
+LONG = {"args": "setenv optargs a; echo 'b'", "use": "x ${optargs}", "more": "setenv optargs " + "y" * 1000}
 
 
-def test_where_no_script_reads_the_variable_bootargs_gets_the_words():
-    environment = {"bootcmd": "setenv bootargs console=ttyS2 root=/dev/mmcblk1p2; booti x"}
-    assert booted.arguments_commands(environment, "optargs", "quiet")[1:] == [
-        "setenv bootcmd 'setenv bootargs console=ttyS2 root=/dev/mmcblk1p2 quiet; booti x'"
-    ]
-
-
-def test_without_arguments_nothing_but_the_variable_is_set():
-    assert booted.arguments_commands(booted.variables(PRINTED), "optargs", "") == ["setenv optargs ''"]
-
-
-def test_what_cannot_be_typed_is_left_alone():
-    scripts = {"args": "setenv optargs a; echo 'b'", "use": "x ${optargs}", "env": "long" * 300}
-    scripts["more"] = "setenv optargs " + "y" * 1000
-    assert booted.arguments_commands(scripts, "optargs", "z") == ["setenv optargs 'z'"]
+@pytest.mark.parametrize(
+    ("environment", "words", "commands"),
+    [
+        # A script that sets the variable is given the words.
+        (
+            booted.variables(PRINTED),
+            "init=/bin/sh",
+            ["setenv args_all 'setenv optargs earlycon=${earlycon} ${mtdparts} init=/bin/sh'"],
+        ),
+        # Where no script reads the variable, bootargs gets them.
+        ({"bootcmd": f"{BOOTARGS}; booti x"}, "quiet", [f"setenv bootcmd '{BOOTARGS} quiet; booti x'"]),
+        (booted.variables(PRINTED), "", []),
+        (LONG, "z", []),  # what cannot be typed is left alone
+    ],
+)
+def test_the_words_are_given_to_what_makes_the_command_line(environment, words, commands):
+    found = booted.arguments_commands(environment, "optargs", words)
+    assert found == [f"setenv optargs '{words}'", *commands]
+    assert booted.overwriting(booted.variables(PRINTED), "optargs") == ["args_all"]
 
 
 @pytest.mark.parametrize(

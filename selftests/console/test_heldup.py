@@ -46,8 +46,7 @@ def outside(records, said):
 
 
 @pytest.mark.parametrize("cuts", [(8, 64, 256), (100_000,)])
-@pytest.mark.parametrize("held_ms", [5, 12, 43, 120])
-@pytest.mark.parametrize("size", [6, 8, 11])
+@pytest.mark.parametrize(("held_ms", "size"), [(5, 6), (12, 8), (43, 11), (120, 8)])
 def test_what_was_held_up_is_in_the_bounds_of_all_its_pieces(held_ms, size, cuts):
     pieces = [(n * MS, size) for n in range(1000, 3000)]
     records, said = passed_on(pieces, (1200 * MS, (1200 + held_ms) * MS), cuts)
