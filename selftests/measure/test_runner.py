@@ -1,19 +1,37 @@
-"""The runner with a real shell below it: what each failure costs, and what is kept."""
+"""The runner with a real shell below it: facts, shared executions, the tester, rows with their own metrics,
+boots. What becomes of failures is test_scenarios.py's.
+"""
 
+import functools
 import os
-import re
+import platform
+from dataclasses import replace
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Place, Profile
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.measure.bench import ShellReply
-from evmperf.measure.runs.spool import read_run
-from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, ToolError
-from evmperf.model.results import Direction, Metric, Status
-from evmperf.model.units import Unit
-from selftests.support.fakes import LocalShell, SteppingClock
-from selftests.support.runners import CASE, FINE, RATE, failed, make, measuring, messages, on_spool, parse
+from evmperf.benchmarks.benchmark import Profile
+from evmperf.benchmarks.families.boot import end_metric
+from evmperf.benchmarks.step import Measure, Outputs, Prepare, Where
+from evmperf.measure.runs.spool import read_records, read_results, read_run
+from evmperf.model.errors import LabError
+from evmperf.model.records import BootMark, BootRecord
+from evmperf.model.repeats import Repeats
+from evmperf.model.results import MARKS, Case, Reading, Status
+from selftests.support.fakes import LocalShell, good_boot
+from selftests.support.runners import (
+    BOOTS,
+    CASE,
+    DELAY,
+    FINE,
+    A,
+    B,
+    C,
+    make,
+    make_rows,
+    measuring,
+    on_spool,
+    parse,
+)
 
 
 def test_a_case_is_measured_and_on_the_spool(lab):
@@ -45,88 +63,6 @@ def test_a_tool_of_no_planned_case_is_asked_for(lab):
     assert (result.status, "coreutils" in result.tools["ls"]) == (Status.MEASURED, True)
 
 
-def test_refused_once_then_fine_is_measured_and_the_refusal_is_kept(lab, tmp_path):
-    flag = tmp_path / "flag"
-    step = measuring(f'[ -e {flag} ] && echo 7 >"$OUT/x" || echo garbage >"$OUT/x"; touch {flag}')
-    runner = lab()
-    result = runner.measure(make(step), CASE)
-    assert result.status is Status.MEASURED
-    assert result.values("rate") == [7.0]
-    (failure,) = result.failures
-    assert (failure.kind, failure.step, failure.refused) == (Kind.TOOL, "write", True)
-    assert (runner.spool.folder / failure.raw).read_text() == "garbage\n"
-    assert on_spool(runner) == [result]
-
-
-def says(number):
-    """Steps of a tool that prints this."""
-    return [measuring(f'echo {number} >"$OUT/x"')]
-
-
-WRITE = FINE.steps(None, CASE, None)
-THRICE = [
-    measuring('echo 5 >"$OUT/x"', "write0", 0),
-    measuring("echo no space >&2; exit 1", "write1", 1),
-    measuring('echo 6 >"$OUT/x"', "write2", 2),
-]
-CLEAN_UP = CleanUp("clean-up", "exit 1", 10)
-HUNG = ToolError("`fio` did not end within 10 s: it was interrupted")
-PANIC, AWAY = BoardError("kernel panic on the console"), Interrupted("the console was away for 1.0 s")
-IMPLAUSIBLE = [r"tool: rate of \S+ MB/s is not plausible.*"] * 2
-COSTS = {
-    # what fails: the steps, what their answers become, status, rates, and failures
-    "no number": (says("garbage"), None, "refused", [], ["tool: x holds no number"] * 2),
-    "zero": (says(0), None, "refused", [], IMPLAUSIBLE),
-    "above the range": (says(101), None, "refused", [], IMPLAUSIBLE),
-    "no finite number": (says("nan"), None, "refused", [], IMPLAUSIBLE),
-    "an endless number": (says("inf"), None, "refused", [], IMPLAUSIBLE),
-    "one repetition": (THRICE, None, "partial", [5, 6], ["tool: write1 ended with status 1: no space"]),
-    "the clean-up": ([*WRITE, CLEAN_UP], None, "partial", [12.5], ["tool: clean-up.*"]),
-    "the tool hangs": (WRITE, HUNG, "failed", [], ["tool: `fio` did not end .*"]),
-    "the board panics": (WRITE, PANIC, "failed", [], ["board: kernel panic .*"]),
-    "the console is away": (WRITE, AWAY, "measured", [12.5], ["lab: the console was away .*"]),
-    "an answer is cut": (WRITE, lambda r: ShellReply(0, r.text[:60]), "measured", [12.5], []),
-}
-
-
-@pytest.mark.parametrize("what", COSTS)
-def test_what_a_failure_costs(lab, what):
-    steps, act, status, rates, failures = COSTS[what]
-    runner = lab([None, act])  # the wrapper is used for the facts first, then for the step
-    profiles = {"quick": Profile((CASE,), 3 if what == "one repetition" else 1)}
-    result = runner.measure(make(*steps, profiles=profiles), CASE)
-    assert (result.status, result.values("rate")) == (status, rates), result.failures
-    assert len(result.failures) == len(failures)
-    assert all(map(re.fullmatch, failures, messages(result))), messages(result)
-    for failure in (failure for failure in result.failures if failure.refused and failure.raw):
-        assert (runner.spool.folder / failure.raw).read_text().strip() in steps[0].command
-    assert result.conditions.get("fetched_again", 0) == (what == "an answer is cut")
-    assert runner.bench.abandoned == (what == "the board panics"), "a power cycle for the board's alone"
-    assert runner.measure(FINE, CASE).status is Status.MEASURED, "it costs its case only"
-
-
-def test_a_metric_that_is_not_there_makes_the_case_partial_and_a_tool_is_named(lab):
-    runner = lab()
-    other = Metric("other", Unit.PERCENT, Direction.LOWER, "Other")
-    assert runner.measure(make(*WRITE, metrics=(RATE, other)), CASE).status is Status.PARTIAL
-    (missing,) = messages(runner.measure(make(*WRITE, tools=("dd", "no-such-tool")), CASE))
-    assert re.match(r"tool: (?!.*\bdd\b).*no-such-tool ", missing)
-    assert runner.measure(FINE, CASE).status is Status.MEASURED
-
-
-def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_path):
-    steps = [
-        Prepare("prepare", "echo no such device; exit 3", 10),
-        measuring(f"touch {tmp_path}/measured"),
-        CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10),
-    ]
-    result = lab().measure(make(*steps), CASE)
-    assert result.status is Status.FAILED
-    assert failed(result) == [(Kind.TOOL, "prepare")]
-    assert (tmp_path / "cleaned").exists()
-    assert not (tmp_path / "measured").exists()
-
-
 def test_after_a_power_cycle_the_wrapper_is_installed_again(lab, tmp_path):
     runner = lab()
     runner.measure(FINE, CASE)
@@ -134,65 +70,168 @@ def test_after_a_power_cycle_the_wrapper_is_installed_again(lab, tmp_path):
     assert runner.measure(FINE, CASE).status is Status.MEASURED
 
 
-def test_a_board_that_cannot_be_reached_is_broken_and_not_tried_again(lab):
-    runner = lab(reach=[BoardError("no login prompt within 180 s")])
-    first = runner.measure(FINE, CASE)
-    second = runner.measure(FINE, CASE)
-    assert first.status is second.status is Status.FAILED
-    assert [kind for kind, _ in failed(first)] == [Kind.BOARD]
-    assert second.failures[0].message.startswith("not tried: ")
-    assert first.failures[0].message in second.failures[0].message
-    assert runner.bench.reached == 1
-    assert on_spool(runner) == [first, second]
+# Shared executions
 
 
-@pytest.mark.parametrize("where", ["reach", "step"])
-def test_a_broken_lab_ends_the_run_after_the_result_is_safe(lab, where):
-    error = LabError("the power switch does not answer")
-    runner = lab(reach=[error]) if where == "reach" else lab([None, error])
-    with pytest.raises(LabError, match="the power switch does not answer"):
-        runner.measure(FINE, CASE)
-    (result,) = on_spool(runner)
-    assert result.status is Status.FAILED
-    assert [kind for kind, _ in failed(result)] == [Kind.LAB]
+def executions(tmp_path):
+    return (tmp_path / "count").read_text().count("x")
 
 
-def test_a_broken_lab_keeps_what_the_case_had_measured(lab):
-    steps = [measuring('echo 5 >"$OUT/x"', "write0"), measuring('echo 6 >"$OUT/x"', "write1", 1)]
-    runner = lab([None, None, LabError("the console went away")])
-    with pytest.raises(LabError):
-        runner.measure(make(*steps, profiles={"quick": Profile((CASE,), 2)}), CASE)
-    (result,) = on_spool(runner)
+def test_a_tool_that_prints_all_rows_is_executed_once_and_its_raw_files_are_kept_once(lab, tmp_path):
+    command = f'echo x >>{tmp_path}/count; for f in a=5 b=6 c=7; do echo ${{f#*=}} >"$OUT/${{f%=*}}"; done'
+
+    def steps(case):
+        row = functools.partial(parse, name=case.label)
+        return [Measure("table", command, 10, parse=row, shared="table")]
+
+    runner, benchmark = lab(), make_rows(steps)
+    results = [runner.measure(benchmark, case) for case in (A, B, C)]
+    assert [result.values("rate") for result in results] == [[5.0], [6.0], [7.0]]
+    assert [result.status for result in results] == [Status.MEASURED] * 3
+    assert executions(tmp_path) == 1
+    assert len({sample.time_ns for result in results for sample in result.samples}) == 1
+    assert results[0].raw == results[1].raw == results[2].raw
+    kept = [path for path in (runner.spool.folder / "raw").rglob("*") if path.is_file()]
+    assert len(kept) == len(results[0].raw) == 3
+    assert {path.read_text() for path in kept} == {"5\n", "6\n", "7\n"}
+
+
+def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):
+    command = f'echo x >>{tmp_path}/count; echo 5 >"$OUT/x"'
+
+    def steps(case):
+        return [Measure(f"t{n}", command, 10, parse=parse, repetition=n, shared=f"t{n}") for n in (0, 1)]
+
+    profiles = {"quick": Profile((A, B, C), 2)}
+    runner = lab()
+    for case in (A, B):
+        assert runner.measure(make_rows(steps, profiles=profiles), case).status is Status.MEASURED
+    assert executions(tmp_path) == 2
+    runner.measure(make_rows(steps, profiles=profiles, driver="mmcsd"), A)
+    assert executions(tmp_path) == 4
+
+
+def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
+    def careless(outputs: Outputs) -> list[Reading]:
+        return [next(iter(()))]
+
+    with pytest.raises(StopIteration):
+        lab().measure(make_rows(lambda case: [Measure("x", "true", 10, parse=careless)]), A)
+
+
+# The tester
+
+
+def test_a_step_of_the_tester_runs_there_in_a_folder_of_the_run(lab, tmp_path):
+    tester = LocalShell(tmp_path / "beside")
+    runner = lab(tester=tester)
+    where = Measure("where", 'pwd >/dev/null; echo 9 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
+    on_board = Prepare("board", "true", 10)
+    result = runner.measure(make_rows(lambda case: [on_board, where], tester_tools=("dd",)), A)
+    assert result.values("rate") == [9.0], result.failures
+    assert "dd" in result.tools["tester dd"]
+    asked = len(tester.asked)
+    runner.measure(make_rows(lambda case: [on_board, where], tester_tools=("dd",)), A)
+    assert len(tester.asked) == asked + 1  # its step; the tools' versions are known
+    folder = tmp_path / "beside" / "evmperf-fake-1"
+    assert [path.name for path in folder.glob("step-*")]
+    assert not any('echo 9 >"$OUT/x"' in command for command in runner.bench.shell().asked)
+    runner.close()
+    assert not folder.exists()
+
+
+def test_a_tester_that_nothing_was_asked_of_is_left_alone(lab, tmp_path):
+    tester = LocalShell(tmp_path / "beside")
+    runner = lab(tester=tester)
+    runner.measure(make_rows(lambda case: [Measure("x", 'echo 9 >"$OUT/x"', 10, parse=parse)]), A)
+    runner.close()
+    assert tester.asked == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_tester_without_the_tool_or_no_tester_is_a_broken_lab(lab, tmp_path, there):
+    runner = lab(tester=LocalShell(tmp_path / "beside") if there else None)
+    with pytest.raises(LabError, match=r"no-such-tool .*tester" if there else "no tester"):
+        runner.measure(make_rows(lambda case: [], tester_tools=("dd", "no-such-tool")), A)
+
+
+# Rows with their own metrics
+
+OWN = Case("a", {}, (DELAY,))
+
+
+def test_a_row_has_its_own_unit_and_range_and_lacks_what_others_have(lab):
+    def steps(case):
+        metric = "delay" if case.metrics else "rate"
+        return [Measure("x", 'echo 5 >"$OUT/x"', 10, parse=lambda o: parse(o, "x", metric))]
+
+    runner = lab()
+    first, second = (runner.measure(make_rows(steps), case) for case in (OWN, B))
+    assert (first.status, first.samples[0].unit) == (Status.MEASURED, "us")
+    assert (second.status, second.samples[0].unit) == (Status.MEASURED, "MB/s")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "reason"),
+    [("rate", 5, "declares no metric 'rate'"), ("delay", 50, "delay of 50 us is not plausible")],
+)
+def test_a_row_with_its_own_metrics_takes_no_others(lab, metric, value, reason):
+    step = Measure("x", f'echo {value} >"$OUT/x"', 10, parse=lambda o: parse(o, "x", metric))
+    result = lab().measure(make_rows(lambda case: [step]), OWN)
+    assert result.status is Status.REFUSED
+    assert reason in result.failures[0].message
+
+
+# Boots
+
+
+def boot_records(runner):
+    return [r for r in read_records(runner.spool.folder) if isinstance(r, BootRecord)]
+
+
+def test_boots_give_one_sample_each_and_the_facts_of_the_linux_they_booted(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (2, 3, 4, 5, 6)])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("boot_time") == [2, 3, 4, 5, 6]
+    assert len(boot_records(runner)) == 5
+    facts = read_run(runner.spool.folder).facts
+    assert facts.uboot.startswith("U-Boot 2025.01")
+    assert facts.kernel == platform.release()
+    # A sample says how far off it is where that was measured.
+    runner.measure(FINE, CASE)
+    boots, rates = read_results(runner.spool.folder)
+    off = {sample.error for sample in boots.samples if sample.metric == "boot_time"}
+    assert off == {boots.error("boot_time")} == {0.001}
+    assert {sample.error for sample in rates.samples} == {rates.error("boot_time")} == {None}
+
+
+def test_the_shortest_time_without_power_is_a_condition(lab):
+    off = (replace(good_boot(), started_ns=-round(seconds * 1e9)) for seconds in (3.04, 2.51))
+    runner = lab(boots=[*off, good_boot()], repeats=Repeats(boots=3))
+    assert runner.measure(BOOTS, CASE).conditions["off_s"] == 2.5
+
+
+def test_an_end_that_a_board_file_names_is_a_metric_with_its_error(lab):
+    came = BootMark("app", 3_500_000_000, 3_500_000_000, 0.004, "ready")
+    whole = [replace(good_boot(), ends={"app": came}) for _ in range(4)]
+    late = replace(
+        good_boot(), missed={"app": "end app: `line ready` did not come within 60 s of the prompt"}
+    )
+    runner = lab(boots=[*whole, late])
+    result = runner.measure(replace(BOOTS, more=end_metric), CASE)
+    assert result.values("end_app") == [2.5] * 4
+    assert result.error("end_app") == pytest.approx(0.005)
+    assert len(result.values("boot_time")) == 5
+    assert [(f.step, f.message) for f in result.failures] == [("cycle 5, end app", late.missed["app"])]
     assert result.status is Status.PARTIAL
-    assert result.values("rate") == [5.0]
+    assert boot_records(runner)[0].ends == (came,)
 
 
-# U-Boot
-
-
-class Uboot:
-    files = None
-
-    def __init__(self, *replies):
-        self.replies = list(replies)
-
-    def run(self, command, timeout_s):
-        return self.replies.pop(0)
-
-
-def uboot_benchmark():
-    step = Measure("read", "time mmc read", 10, parse=lambda o: parse({"x": o["console"]}))
-    return make(step, place=Place.UBOOT, tools=())
-
-
-def test_a_uboot_step_gives_its_console_text_and_takes_the_time_of_the_runners_clock(lab):
-    runner = lab(shell=Uboot(ShellReply(0, "42")), clock=SteppingClock(7.0))
-    result = runner.measure(uboot_benchmark(), CASE)
-    assert (result.values("rate"), result.tool_s) == ([42.0], 7.0)
-
-
-@pytest.mark.parametrize("last", ["no card present", "0 blocks read: ERROR\n\ntime: 1.587 seconds"])
-def test_a_failed_uboot_command_is_named_with_its_last_line(lab, last):
-    runner = lab(shell=Uboot(ShellReply(1, f"switch to partitions #0, ERROR\n{last}")))
-    result = runner.measure(uboot_benchmark(), CASE)
-    assert messages(result) == [f"tool: read ended with status 1: {last.splitlines()[0]}"]
+def test_the_first_boot_of_an_image_is_told_and_not_counted(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (30, 2, 3)], repeats=Repeats(boots=2))
+    runner.spool.run.facts.provisioned = {"image": "x.wic"}
+    result = runner.measure(BOOTS, CASE)
+    assert result.values("boot_time") == [2, 3]
+    assert len(boot_records(runner)) == 3
+    assert "not counted" in result.conditions[MARKS]

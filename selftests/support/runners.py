@@ -1,5 +1,6 @@
 """A benchmark of the selftests for the runner, and what a runner left behind."""
 
+from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
 from evmperf.measure.runs.spool import records_in
@@ -47,6 +48,14 @@ def make_rows(steps, **changes):
     return make(**{**rows, "steps": lambda board, case, profile: steps(case), **changes})
 
 
+BOOTS = make(
+    name="boot_time_fake",
+    driver="boot",
+    place=Place.BOOT,
+    tools=(),
+    metrics=catalogue.benchmark("boot_time_mmcsd").metrics,
+    profiles={"quick": Profile((CASE,), 5)},
+)
 FINE = make(measuring('echo 12.5 >"$OUT/x"'))
 
 
