@@ -19,10 +19,6 @@ ROOT = Path(__file__).resolve().parents[3]
 _HEAD = ("what", "evmperf", "reference", "figure", "goal", "met")
 
 
-JSON = "import json, sys\nfor name in sys.argv[1:]:\n for line in open(name, 'rb'): json.loads(line)"
-"""Reading files of records with nothing but json: the least that a reader does."""
-
-
 @dataclass(frozen=True)
 class Row:
     """One line of the table; `met` is yes, NO, or "" for a figure without a goal."""

@@ -20,16 +20,14 @@ import yaml
 
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted
-from evmperf.model.exits import ExitStatus
 from selftests.instruments.speed.figures import ROOT, Row, met, quantile, seconds, usual
-from selftests.support.placelab import PlaceLab, until
+from selftests.support.placelab import PlaceLab
 from selftests.support.talking import MS, TalkingBoard, delays_ms
 
 BOARDS = 32
 _STREAM_S = 5
-_KICKS, _ENDS = 10, 3
+_KICKS = 10
 _STAMP_GOAL_MS, _WALL_GOAL, _MEMORY_GOAL_GB, _KICK_GOAL_S = 2.0, 1.1, 3.0, 0.2
-_END_GOAL_S = 2.0
 _NIGHT_S = 3600.0
 """What the cost of a night beside one board is compared with: an hour of measuring."""
 
@@ -105,65 +103,15 @@ def kicks() -> list[Row]:
             claim.release()
             lab.client(place, "release", user=f"user{number}")
     return [
-        _row("kick to silence", delays, _KICK_GOAL_S),
-        _row("kick to the session's end", _ends_of_sessions(), _END_GOAL_S),
-        _row("kill -9 of a night to boards off", _ends_of_nights(), _END_GOAL_S),
+        Row(
+            f"kick to silence, n {len(delays)}",
+            f"median {seconds(statistics.median(delays))}",
+            "",
+            f"worst {seconds(max(delays))}",
+            f"<= {_KICK_GOAL_S:g} s",
+            met(max(delays), _KICK_GOAL_S),
+        )
     ]
-
-
-def _row(what: str, delays: list[float], goal: float) -> Row:
-    return Row(
-        f"{what}, n {len(delays)}",
-        f"median {seconds(statistics.median(delays))}",
-        "",
-        f"worst {seconds(max(delays))}",
-        f"<= {goal:g} s",
-        met(max(delays), goal),
-    )
-
-
-def _ends_of_sessions() -> list[float]:
-    """From the request that takes a place away to the end of the pytest that measured there."""
-    delays = []
-    with _lab(1) as lab:
-        ((place, board),) = lab.boards.items()
-        words = [sys.executable, "-m", "pytest", "--lg-env"]
-        words += [str(lab.board_file(lab.folder / "scripted.yaml")), "-k", "default_rootfs"]
-        words += [f"--results={lab.folder / 'results'}", "-p", "no:cacheprovider"]
-        for number in range(_ENDS):
-            board.boots[:] = ["stuck"]
-            board.typed.clear()
-            environment = {**lab.environment, "LG_PLACE": place}
-            process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-            until(lambda: board.typed[-1:] == ["boot"], 120)
-            asked = lab.kick(place, f"user{number}")
-            if process.wait(60) != ExitStatus.LAB_BROKEN:
-                raise RuntimeError("the session did not notice that its board was taken")
-            delays.append(time.monotonic() - asked)
-            lab.client(place, "release", user=f"user{number}")
-    return delays
-
-
-def _ends_of_nights() -> list[float]:
-    """From `kill -9` of a night to the moment when its boards are off."""
-    delays = []
-    with _lab(2) as lab:
-        for number in range(_ENDS):
-            for board in lab.boards.values():
-                board.boots[:] = ["stuck"]
-                board.typed.clear()
-            with (lab.folder / f"night{number}.log").open("wb") as log:
-                words = _night_on(lab, len(lab.boards), f"results{number}")
-                process = subprocess.Popen(
-                    words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT
-                )
-            until(lambda: all(b.typed[-1:] == ["boot"] for b in lab.boards.values()), 120)
-            killed = time.monotonic()
-            process.kill()
-            process.wait()
-            until(lambda: not any(board.is_on for board in lab.boards.values()), 60)
-            delays.append(time.monotonic() - killed)
-    return delays
 
 
 @contextlib.contextmanager
@@ -177,8 +125,8 @@ def _lab(count: int) -> Iterator[PlaceLab]:
             lab.close()
 
 
-def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
-    """The call of a night on so many boards of a lab."""
+def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
+    """Wall in seconds and peak memory in GB of a night on so many boards."""
     file = lab.board_file(lab.folder / "scripted.yaml")
     jobs = [
         {"board": str(file), "place": place, "benchmarks": "default_rootfs"}
@@ -187,12 +135,7 @@ def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
     plan = lab.folder / f"plan{count}.yaml"
     plan.write_text(yaml.safe_dump({"boards": jobs, "stagger": "0s", "guide": False}))
     words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan)]
-    return [*words, "--results", str(lab.folder / results)]
-
-
-def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
-    """Wall in seconds and peak memory in GB of a night on so many boards."""
-    words = _night_on(lab, count, f"results{count}")
+    words += ["--results", str(lab.folder / f"results{count}")]
     began, peak = time.monotonic(), 0.0
     with (lab.folder / f"night{count}.log").open("wb") as log:
         process = subprocess.Popen(words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT)

@@ -1,48 +1,18 @@
-"""Whole calls of pytest and of the command line, as processes."""
+"""What a session costs beside its tools and boots."""
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result, SpoolRecord
 from selftests.instruments.speed.boards import virtual_board
-from selftests.instruments.speed.figures import ROOT, Row, met, python, ratio, seconds, usual
-from selftests.instruments.speed.reference import seconds as timed
-
-_COLLECTIONS = 10
-_HELPS = 20
-_TESTS = """\
-import pytest
-
-@pytest.mark.parametrize("number", range({count}))
-def test_case(target, number):
-    pass
-"""
-_ENV = """\
-targets:
-  main:
-    features: [boot, emmc]
-    resources:
-      NetworkSerialPort: {host: 127.0.0.1, port: 7001, protocol: raw}
-      NetworkPowerPort: {model: rest, host: "http://127.0.0.1:7002/power/{index}", index: "0"}
-    drivers:
-      NetworkPowerDriver: {delay: 0.0}
-      SerialDriver: {}
-      UBootDriver: {prompt: "=> ", autoboot: "stop autoboot"}
-      ShellDriver: {prompt: "root@[^:]+:[^ ]*# ", login_prompt: "login: ", username: root}
-      UBootStrategy: {}
-"""
+from selftests.instruments.speed.figures import ROOT, Row, met, seconds, usual
 
 
 def overhead() -> list[Row]:
@@ -52,13 +22,15 @@ def overhead() -> list[Row]:
         command = [sys.executable, "-m", "pytest", "--lg-env", str(board.env_file)]
         command += ["-k", "emmc", "--profile", "quick", f"--results={results}"]
         began_ns, began = time.time_ns(), time.perf_counter()
-        ended = _run(command, ROOT)
+        ended = _run(command)
         wall = time.perf_counter() - began
         found = list(results.glob("*/results.jsonl"))
         if ended.returncode or not found:
             raise RuntimeError(f"pytest ended with {ended.returncode}:\n{ended.stdout[-2000:]}")
         records = list(spool.read_records(found[0].parent))
-        start_up = timed(lambda: _call([*command, "--collect-only"], ROOT))
+        began = time.perf_counter()
+        _run([*command, "--collect-only"]).check_returncode()
+        start_up = time.perf_counter() - began
     return _account(wall, began_ns, records, start_up)
 
 
@@ -110,51 +82,7 @@ def _rest(result: Result, boots: list[BootRecord]) -> float:
     return result.duration_s - result.tool_s - within
 
 
-def collect() -> list[Row]:
-    """Collecting everything, against Labgrid's plugin alone with as many tests."""
-    ours = [sys.executable, "-m", "pytest", "--lg-env", "env/virtual.yaml"]
-    ours += ["--collect-only", "-q"]
-    count = _call(ours, ROOT).count("::")
-    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as name:
-        folder = Path(name)
-        (folder / "pytest.ini").write_text("[pytest]\n")
-        (folder / "test_cases.py").write_text(_TESTS.format(count=count))
-        (folder / "stock.yaml").write_text(_ENV)
-        theirs = [sys.executable, "-m", "pytest", "--lg-env", "stock.yaml", "--collect-only", "-q"]
-        for plugin in importlib.metadata.entry_points(group="pytest11"):
-            if not plugin.value.startswith("labgrid"):
-                theirs += ["-p", f"no:{plugin.name}"]
-        if (there := _call(theirs, folder).count("::")) != count:
-            raise RuntimeError(f"the reference collects {there} tests, not {count}")
-        what = f"collect {count} tests vs Labgrid's plugin"
-        return _in_turns(what, _COLLECTIONS, (ours, ROOT), (theirs, folder), goal=1.2)
-
-
-def command_line() -> list[Row]:
-    """`evmperf --help`, against a Python that loads argparse."""
-    ours = [str(Path(sys.executable).with_name("evmperf")), "--help"]
-    theirs = python("import argparse")
-    what = "evmperf --help vs python -c 'import argparse'"
-    return _in_turns(what, _HELPS, (ours, ROOT), (theirs, ROOT), goal=3)
-
-
-def _in_turns(what: str, times: int, *calls: tuple[Sequence[str], Path], goal: float) -> list[Row]:
-    """Our command in its folder against the reference's."""
-    series: tuple[list[float], list[float]] = ([], [])
-    for _ in range(times):
-        for taken, call in zip(series, calls, strict=True):
-            taken.append(timed(functools.partial(_call, *call)))
-    return [ratio(what, *series, goal)]
-
-
-def _call(command: Sequence[str], folder: Path) -> str:
-    """Run what must go well; returns what it printed."""
-    ended = _run(command, folder)
-    ended.check_returncode()
-    return ended.stdout
-
-
-def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, env=usual(os.environ), capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=usual(os.environ), capture_output=True, text=True, check=False
     )

@@ -1,11 +1,9 @@
-"""How fast and how small the way to InfluxDB, the report and the history are."""
+"""How fast and how small the way to InfluxDB is, and how much memory a run of 10^6 results takes."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
-import statistics
 import sys
 import tempfile
 import time
@@ -18,58 +16,13 @@ from evmperf.model.results import VARIANT
 from evmperf.publish.influx import push as pushing
 from evmperf.publish.influx.client import Config, Store
 from evmperf.publish.influx.lines import RunLines
-from selftests.instruments.speed.figures import JSON, Row, met, python, ratio, seconds, used
+from selftests.instruments.speed.figures import Row, met, ratio, seconds, used
 from selftests.support import spools
 from selftests.support.influxd import Influxd, points, running
 
-_FORMATTED = 200_000
-_APPENDED = 200
 _RESULTS = 1_000_000
 _PUSHES = 3
 _BATCH = 5000
-
-
-def append() -> list[Row]:
-    """Results put on the spool one by one, against writing and syncing the same bytes."""
-    ours, reference = [], []
-    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
-        run = spools.a_run()
-        spooled = Spool(Path(folder), run)
-        results = [spools.a_result(run, number) for number in range(_APPENDED)]
-        for result in results:
-            began = time.perf_counter()
-            spooled.append(result)
-            ours.append(time.perf_counter() - began)
-        file = spooled.folder / spool.RECORDS
-        with (Path(folder) / "bare").open("ab", buffering=0) as bare:
-            for line in file.read_bytes().splitlines(keepends=True):
-                began = time.perf_counter()
-                bare.write(line)
-                os.fsync(bare.fileno())
-                reference.append(time.perf_counter() - began)
-    return [ratio("a result onto the spool vs write and fsync", ours, reference, 2)]
-
-
-def lines() -> list[Row]:
-    """Reading a run and formatting its points, against json reading the same file."""
-    ours, reference = [], []
-    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
-        run = _run(Path(folder), _FORMATTED // 20, samples=20)
-        maker = RunLines(spool.read_run(run))
-        for _ in range(5):
-            began = time.process_time()
-            for record in spool.read_records(run):
-                list(maker.of(record))
-            ours.append(time.process_time() - began)
-            began = time.process_time()
-            with (run / spool.RECORDS).open("rb") as file:
-                for line in file:
-                    json.loads(line)
-            reference.append(time.process_time() - began)
-    rate = _FORMATTED / statistics.median(ours)
-    return [
-        ratio(f"line protocol of {_FORMATTED} samples vs json ({rate / 1e3:.0f} k/s)", ours, reference, 3)
-    ]
 
 
 def push() -> list[Row]:
@@ -138,19 +91,6 @@ def _resident(what: str, arguments: list[str], named: dict[str, str], most_mib: 
         goal=f"< {most_mib:g} MiB",
         met=met(need.peak_mib, most_mib),
     )
-
-
-def report() -> list[Row]:
-    """The report of a run of the whole catalogue, against Jinja and json reading the run."""
-    ours, reference = [], []
-    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
-        run = spools.of_catalogue(Path(folder))
-        for _ in range(5):
-            ours.append(used([sys.executable, "-m", "evmperf", "show", str(run), "--report"]).cpu_s)
-            bare = python(f"import jinja2\n{JSON}", str(run / spool.RECORDS))
-            reference.append(used(bare).cpu_s)
-        size = (run / "report.html").stat().st_size / 1e6
-    return [ratio(f"report of a full run ({size:.2f} MB) vs Jinja and json", ours, reference, 6)]
 
 
 def _run(results: Path, count: int, samples: int) -> Path:
