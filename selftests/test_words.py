@@ -98,7 +98,7 @@ def test_help_prints_a_page_as_it_is(capsys):
 
 def test_help_on_an_unknown_page_names_the_nearest(capsys):
     assert cli.main(["help", "provisionig"]) == 4
-    assert "'provisioning'" in capsys.readouterr().err
+    assert "did you mean provisioning?" in capsys.readouterr().err
 
 
 if __name__ == "__main__":

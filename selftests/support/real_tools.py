@@ -74,7 +74,7 @@ def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
     for row in rows:
         names = row.get("texts") or f"{prefix}{row['name']}"
         shape = ast.literal_eval(row.get("shape") or "()")
-        arguments, parser = ast.literal_eval(row["arguments"]), _OTHER.get(row["parser"]) or _full(row["parser"])
+        arguments, parser = ast.literal_eval(row["arguments"]), _full(row["parser"])
         truth = _truth(row.get("name", ""), row["truth"])
         refused = isinstance(truth, str)
         yield Recording(
@@ -89,7 +89,9 @@ def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
 
 
 def _full(parser: str) -> str:
-    """The name of a parser with its package: of a tool of one table, that of tables."""
+    """The whole name of a parser: of a tool of one table, that of tables."""
+    if parser in _OTHER:
+        return _OTHER[parser]
     tool, _, function = parser.partition(":")
     module = _TABLES.get(tool, tool)
     is_table = (Path(tables.__file__).parent / f"{module}.py").is_file()
