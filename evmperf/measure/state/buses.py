@@ -20,11 +20,11 @@ These are upper bounds: commands, headers and turn-around times of the buses are
 import math
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 
-from evmperf.boards import modes
+from evmperf.boards import modes, yamlfile
 from evmperf.measure.state.finding import Finding, leading
 from evmperf.measure.state.rules import least
 from evmperf.model.results import Result
@@ -61,17 +61,8 @@ class Bus(msgspec.Struct, frozen=True):
     margin: float = _MARGIN
 
 
-class _Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What buses.yaml has."""
-
-    modes: list[tuple[str, float, int, str, int]]
-    clocks: dict[str, float]
-    usb: dict[int, float]
-    best: dict[str, Bus]
-    chips: dict[str, tuple[int, int, int]]
-
-
-_LIMITS = msgspec.yaml.decode(Path(__file__).with_name("buses.yaml").read_bytes(), type=_Limits, strict=False)
+_LIMITS = SimpleNamespace(**yamlfile.own("measure/state/buses.yaml"))
+_BEST = {name: Bus(**bus) for name, bus in _LIMITS.best.items()}
 
 
 def shares(result: Result, board: str = "") -> dict[str, float]:
@@ -284,4 +275,4 @@ def most(benchmark: str, case: str = "", board: str = "") -> Bus | None:
         return Bus(f"DDR, {chip[0]} bits x {chip[1]} MT/s", chip[0] / 8 * chip[1] * 1e6)
     if chip and benchmark == "linpack":
         return Bus(f"one core, {chip[2]} MHz x {_OPERATIONS}", chip[2] * 1e6 * _OPERATIONS)
-    return next((bus for name, bus in _LIMITS.best.items() if re.fullmatch(name, benchmark)), None)
+    return next((bus for name, bus in _BEST.items() if re.fullmatch(name, benchmark)), None)
