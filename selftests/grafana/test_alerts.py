@@ -41,7 +41,7 @@ def fires(uid, config, now=None):
     begin = now - timedelta(seconds=ask["relativeTimeRange"]["from"])
     text = interpolated(ask["model"]["query"], config, {}, begin, now)
     with Store(config) as store:
-        answer = [(row.table, row.values) for row in store.query(text)]
+        answer = [(row["table"], row) for row in store.query(text)]
     assert len({table for table, _ in answer}) <= 1, "Grafana drops several tables without times"
     ((evaluator,),) = [[c["evaluator"] for c in threshold["model"]["conditions"]]]
     assert evaluator["type"] == "gt"
@@ -82,7 +82,7 @@ def night(folder, config, number, age_h, alarm=None, *, board="evm", os="Linux",
     )
     append_records(written, [verdict], VERDICTS)
     with Store(config) as store:
-        assert not [pushed for pushed in push(store, [written]) if pushed.problem or pushed.refused]
+        assert not [pushed for pushed in push(store, [written]) if pushed.problems]
     return written
 
 
@@ -132,7 +132,7 @@ def test_a_loss_where_there_was_none_is_told_in_its_unit(influxd, tmp_path):
     night(tmp_path, config, 1, 5, replace(OPEN, size=-3.0, unit="%"))
     assert fires("evmperf-worse", config) == {FIGURE: True}
     with Store(config) as store:
-        rows = [row.values for row in store.query(ALL_ALARMS)]
+        rows = list(store.query(ALL_ALARMS))
     said = {point["_field"]: point["_value"] for point in rows}
     assert (said["change"], said["unit"]) == ("-3 %", "%")
     night(tmp_path, config, 2, 1, replace(OPEN, size=-3.0, unit="%", state=AlarmState.RECOVERED))

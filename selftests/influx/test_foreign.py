@@ -32,7 +32,7 @@ def theirs(influxd, tmp_path):
         for test, loss in (("read", 0), ("write", 40))
     ]
     with Store(bucket) as store:
-        store.finish(store.start(lines))
+        store.write(lines)
     file = tmp_path / "lab.yaml"
     file.write_text(MAPPING.format(bucket=bucket.bucket))
     return file
@@ -61,7 +61,7 @@ def test_a_bucket_of_others_is_judged_and_sent_as_foreign(theirs, configured, tm
     with Store(configured) as store:
         losses = 'from(bucket: bucket) |> range(start: 0) |> filter(fn: (r) => r._field == "loss")'
         (worst,) = store.query(f"{losses} |> group() |> max()")
-    assert worst.get_value() == pytest.approx(0.4, abs=0.02)
+    assert worst["_value"] == pytest.approx(0.4, abs=0.02)
 
 
 def test_without_a_server_the_mapping_says_so(tmp_path, capsys):

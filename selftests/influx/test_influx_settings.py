@@ -86,7 +86,7 @@ def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
     assert cli.main(["push", f"--results={tmp_path}"]) == 0
     shown = capsys.readouterr()
-    assert "point refused: cannot be parsed: samples," in shown.err
+    assert "made-up-0000: cannot be parsed: samples," in shown.err
 
 
 def history(*arguments):

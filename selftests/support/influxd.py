@@ -144,7 +144,7 @@ from(bucket: bucket) |> range(start: 0)
 |> group() |> count()
 """
     with Store(config) as store:
-        return sum(row.get_value() for row in store.query(flux))
+        return sum(row["_value"] for row in store.query(flux))
 
 
 def flux(config: Config, query: str) -> list[dict[str, str]]:

@@ -9,7 +9,6 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +25,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.results import HIGHER, LOWER, Result, Sample, Status
 from evmperf.model.run import FOREIGN, Run
 from evmperf.model.units import counted
-from evmperf.publish.influx.client import Store, required
+from evmperf.publish.influx.client import Store, load
 from evmperf.publish.report.samples import COLUMNS
 
 _PREFIX = f"{FOREIGN}-"
@@ -250,9 +249,10 @@ class _Mapping(msgspec.Struct, forbid_unknown_fields=True):
 def _influx(file: Path, board: str) -> Iterator[Told]:
     """One field of one measurement in a bucket of the configured server, a series for each value of tags."""
     mapping = _as(file, yamlfile.read(file), _Mapping)
-    with Store(replace(required(), bucket=mapping.bucket)) as store:
-        for row in store.query(_FIELD, measurement=mapping.measurement, field=mapping.field):
-            tags, value = row.values, row.values["_value"]
+    asked = {"bucket": mapping.bucket, "measurement": mapping.measurement, "field": mapping.field}
+    with Store(load()) as store:
+        for tags in store.query(_FIELD, **asked):
+            value = tags["_value"]
             if isinstance(value, int | float):
                 series = "|".join(str(tags.get(name) or "-") for name in mapping.series)
                 what = (board, tags["time_ns"], series or mapping.measurement, float(value), mapping.unit)

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from evmperf.measure.bench import Shell
     from evmperf.measure.runner import Runner
 
-_SEND_AT_MOST_S = 20.0
-"""How long the end of a session waits for InfluxDB."""
 _ANSWER_S = 20.0
 """How long a board may take to say what it has."""
 
@@ -337,7 +335,7 @@ class MeasuringSession:
             from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
 
             with self.signals.skippable():
-                self.sent = push.end(self._influx, self.folder, _SEND_AT_MOST_S)
+                self.sent = push.end(self.folder, self._influx)
 
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""

@@ -13,7 +13,7 @@ from evmperf.judge.published.source import PublishedRuns
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import RunSource, SpoolFolder, WithHistory
 from evmperf.model.errors import EvmperfError, LabError, UsageError
-from evmperf.publish.influx.client import Store, required
+from evmperf.publish.influx.client import Store, load
 from evmperf.publish.influx.reader import InfluxRuns
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
@@ -30,7 +30,7 @@ def opened(
     """
     home = os.environ.get(_HISTORY, "")
     if named == INFLUX:
-        with Store(required()) as store:
+        with Store(load()) as store:
             yield InfluxRuns(store)
     elif named == PUBLISHED:
         yield PublishedRuns(samples)

@@ -9,8 +9,8 @@ from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, in_folder, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
-from evmperf.publish.influx.client import Store, required
-from evmperf.publish.influx.push import push, told, waiting
+from evmperf.publish.influx.client import Store, load
+from evmperf.publish.influx.push import push, waiting
 from evmperf.publish.report import exports, samples
 
 _REFERENCE = "reference"
@@ -51,15 +51,12 @@ def _push(options: argparse.Namespace) -> None:
     changes nothing. Without RUN, sends the runs that are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
-    config = required()
-    with Store(config) as store:
-        sent = []
-        for pushed in push(store, runs or waiting(options.results, config)):
-            sent.append(pushed)
+    with Store(load()) as store:
+        for pushed in push(store, runs or waiting(options.results, store.config)):
             if pushed.points:
                 print(f"{pushed.folder.name}: {counted(pushed.points, 'point')}")
-    for problem in told(sent):
-        tell(problem)
+            for problem in pushed.problems:
+                tell(problem)
 
 
 @command(

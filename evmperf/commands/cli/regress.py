@@ -28,7 +28,7 @@ from evmperf.model.figures import figures
 from evmperf.model.outlets import line
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
-from evmperf.publish.influx.push import send_if_named
+from evmperf.publish.influx import push
 from evmperf.publish.report import ab, page
 from evmperf.publish.report import differences as differing
 from evmperf.publish.report import verdicts as formats
@@ -225,8 +225,8 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     if decided or judgement.goals or not (folder / page.NAME).is_file():
         why.report(folder)
     sources.keep(folder, tell)
-    if problem := send_if_named(folder):
-        tell(problem)
+    if sent := push.end(folder):
+        tell(sent)
 
 
 def _sides(options: argparse.Namespace) -> list[list[Path]]:

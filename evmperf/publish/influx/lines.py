@@ -2,9 +2,9 @@
 
 import functools
 import json
-import math
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootRecord, VerdictRecord
-from evmperf.model.results import Result, SpoolRecord, Status
+from evmperf.model.results import Result, Sample, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Outcome
 
@@ -37,26 +37,17 @@ def _tags(**tags: str) -> str:
     return "".join(f",{name}={tag_value(tags[name]) or NONE}" for name in sorted(tags))
 
 
-def _fields(fields: Mapping[str, object]) -> str:
-    """Fields by type: text quoted, whole numbers with their i; without None and what is not finite; names as
-    tags.
-    """
-    typed = ((name, _value(value)) for name, value in fields.items())
-    return ",".join(f"{tag_value(name)}={text}" for name, text in typed if text)
-
-
 def _value(value: object) -> str:
+    """A field by its type: text quoted, whole numbers with their i."""
     if isinstance(value, str):
         return text_field(value)
-    if isinstance(value, int):
-        return f"{value}i"
-    return repr(value) if isinstance(value, float) and math.isfinite(value) else ""
+    return f"{value}i" if isinstance(value, int) else repr(value)
 
 
-def _record(json: str) -> str | None:
-    """JSON without what it may hold as it is and line protocol not: DEL; None for one that would be cut."""
-    text = json.rstrip().replace("\x7f", "\\u007f")
-    return text if len(text.encode()) <= TEXT_LIMIT else None
+def _record(tries: Iterable[str]) -> str | None:
+    """The first JSON that would not be cut, without what it may hold as it is and line protocol not: DEL."""
+    texts = (text.rstrip().replace("\x7f", "\\u007f") for text in tries)
+    return next((text for text in texts if len(text.encode()) <= TEXT_LIMIT), None)
 
 
 class RunLines:
@@ -66,8 +57,7 @@ class RunLines:
         self._run = run
         self._subject = {name: getattr(run, name) for name in SUBJECT}
         self._of_run = {"run": run.id, "release": run.release or UNKNOWN}
-        self._outcomes: dict[Key, str] = {}
-        self._alarmed: set[Key] = set()
+        self._verdicts: dict[Key, VerdictRecord] = {}
         counted = ("cases", "unmeasured", "boots", "failed_boots", "refused_outputs", "retried")
         self._sums: dict[str, float] = {**dict.fromkeys(counted, 0), "measured_s": 0.0, "tool_s": 0.0}
 
@@ -86,19 +76,32 @@ class RunLines:
         """The lines of one record, in the order of the files; none for kinds that no query needs."""
         if isinstance(record, Result):
             began = record.started_ns or self.time_ns  # those of a guide have only their run's time
-            return [self._case(record, began), *self._samples(record, began)]
+            found: dict[str, list[Sample]] = {}
+            for one in record.samples:
+                found.setdefault(f"{one.metric}:{one.unit}", []).append(one)
+            return [self._case(record, began, found), *self._samples(record, began, found)]
         if isinstance(record, BootRecord):
             return [self._boot(record)]
         return self._verdict(record) if isinstance(record, VerdictRecord) else []
 
-    def _point(self, measurement: str, tags: str, time_ns: int, fields: Mapping[str, Any]) -> str:
-        return f"{measurement}{tags} {_fields({**self._of_run, **fields})} {time_ns}"
+    def _head(self, measurement: str, **tags: str) -> str:
+        return measurement + _tags(**self._subject, **tags)
+
+    def _point(self, head: str, time_ns: int, fields: Mapping[str, object]) -> str:
+        """A line with the run's fields and these, without None; names are as tags."""
+        known = {name: value for name, value in {**self._of_run, **fields}.items() if value is not None}
+        texts = (f"{tag_value(name)}={_value(value)}" for name, value in known.items())
+        return f"{head} {','.join(texts)} {time_ns}"
 
     def run(self) -> str:
         """The line of the run itself, after those of all its records."""
-        run, facts, outcomes = self._run, self._run.facts, Counter(self._outcomes.values())
+        run, facts = self._run, self._run.facts
+        outcomes = Counter(record.verdict for record in self._verdicts.values())
         ended, addresses = run.ended_ns or None, {**run.addresses, "report": run.report}
         decided = (Outcome.WORSE, Outcome.BETTER, Outcome.UNKNOWN, Outcome.SAME)
+        # Half a character, as a tool's JSON may have it, stays ASCII.
+        whole = run.to_dict()
+        records = (json.dumps(msgspec.to_builtins(one)) for one in (whole, whole | {"facts": {}}))
         fields = {
             "schema": SCHEMA,
             "ended_ns": ended,
@@ -110,18 +113,11 @@ class RunLines:
             **{str(word).replace(" ", "_"): outcomes[word] for word in Outcome},
             **{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES},
             "release_mark": html(self._of_run["release"]),  # Grafana shows marks as HTML
-            "record": _record(self._json()) or _record(self._json(facts={})),
+            "record": _record(records),
         }
-        return self._point(RUNS, _tags(**self._subject), self.time_ns, fields)
+        return self._point(self._head(RUNS), self.time_ns, fields)
 
-    def _json(self, **instead: object) -> str:
-        # Half a character, as a tool's JSON may have it, stays ASCII.
-        return json.dumps(msgspec.to_builtins(self._run.to_dict() | instead))
-
-    def _of_case(self, record: Result | VerdictRecord, **more: str) -> str:
-        return _tags(**self._subject, benchmark=record.benchmark, case=record.case, **more)
-
-    def _case(self, record: Result, began: int) -> str:
+    def _case(self, record: Result, began: int, found: dict[str, list[Sample]]) -> str:
         sums, refused, whole = self._sums, record.refused, record.status == Status.MEASURED
         sums["cases"] += 1
         sums["unmeasured"] += not whole
@@ -130,38 +126,32 @@ class RunLines:
         sums["retried"] += bool(refused and whole)
         sums["measured_s"] += record.duration_s
         sums["tool_s"] += record.tool_s
-        values: dict[str, list[float]] = {}
-        for sample in record.samples:
-            values.setdefault(f"{sample.metric}:{sample.unit}", []).append(sample.value)
         # A field costs the server some 30 bytes a point; a text that is much the same every night is cheap.
         bare = replace(record, samples=(), state=None, raw=(), started_ns=0)
-        short = replace(bare, failures=(), conditions={})
-        fields: dict[str, Any] = {
-            "record": _record(spool.line(bare).decode()) or _record(spool.line(short).decode())
-        }
+        tries = (bare, replace(bare, failures=(), conditions={}))
+        fields: dict[str, Any] = {"record": _record(spool.line(one).decode() for one in tries)}
         if record.failures or not whole:
             fields["trouble"], fields["refused"] = str(record.status), refused
             fields["failed"] = len(record.failures) - refused
             fields["cause"] = record.failures[-1].message if record.failures else ""
-        fields |= {name: math.fsum(found) / len(found) for name, found in values.items()}
+        fields |= {name: fmean([one.value for one in samples]) for name, samples in found.items()}
         fields |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
-        return self._point(CASES, self._of_case(record, driver=record.driver), began, fields)
+        head = self._head(CASES, benchmark=record.benchmark, case=record.case, driver=record.driver)
+        return self._point(head, began, fields)
 
-    def _samples(self, record: Result, began: int) -> list[str]:
+    def _samples(self, record: Result, began: int, found: dict[str, list[Sample]]) -> list[str]:
         """A line for all metrics of a repetition. Its number as nanoseconds keeps those of one time apart;
         `reader` takes it off again.
         """
-        head, started = f"{SAMPLES}{self._of_case(record)} ", f",started_ns={began}i "
-        points: dict[tuple[int, int], str] = {}
-        names: dict[tuple[str, str], str] = {}
-        for one in record.samples:
-            kind, at = (one.metric, one.unit), (one.time_ns, one.repetition)
-            name = names.get(kind) or names.setdefault(kind, tag_value(":".join(kind)))
-            error = "" if one.error is None else f",{name}:error={one.error!r}"
-            figure = f"{name}={one.value!r}{error}"
-            points[at] = f"{points[at]},{figure}" if at in points else figure
+        head = self._head(SAMPLES, benchmark=record.benchmark, case=record.case)
+        points: defaultdict[tuple[int, int], str] = defaultdict(str)
+        for name, samples in found.items():
+            text = tag_value(name)
+            for one in samples:
+                error = "" if one.error is None else f"{text}:error={one.error!r},"
+                points[one.time_ns, one.repetition] += f"{text}={one.value!r},{error}"
         return [
-            f"{head}{numbers},repetition={n}i{started}{time_ns + n}"
+            f"{head} {numbers}repetition={n}i,started_ns={began}i {time_ns + n}"
             for (time_ns, n), numbers in points.items()
         ]
 
@@ -173,30 +163,26 @@ class RunLines:
         fields: dict[str, Any] = {"failed": int(failure is not None)}
         fields["kernel_arguments"] = record.kernel_arguments or None
         if failure:
-            fields |= {
-                "failure": failure.message,
-                "last_phase": record.marks[-1].phase if record.marks else NONE,
-            }
+            fields["failure"] = failure.message
+            fields["last_phase"] = record.marks[-1].phase if record.marks else NONE
         if began:
             fields |= {f"{mark.phase}:s": (mark.mono_ns - began.mono_ns) / 1e9 for mark in record.marks}
-        return self._point(BOOTS, _tags(**self._subject, goal=record.goal), record.started_ns, fields)
+        return self._point(self._head(BOOTS, goal=record.goal), record.started_ns, fields)
 
     def _verdict(self, record: VerdictRecord) -> list[str]:
         """A verdict, and the alarm of its figure."""
-        self._outcomes[record.key] = record.verdict
-        tags = self._of_case(record, driver=record.driver, metric=record.metric)
-        names = ["verdict", "reason", "baseline", "change"]
-        names += ["goal", "reached", "owner"] if record.goal or record.reached else []
-        fields = {name: getattr(record, name) for name in names}
-        if "goal" in fields:
+        before, self._verdicts[record.key] = self._verdicts.get(record.key), record
+        figure = {"driver": record.driver, **record.key._asdict()}
+        fields = {name: getattr(record, name) for name in ("verdict", "reason", "baseline", "change")}
+        if record.goal or record.reached:
+            fields |= {"goal": record.goal, "reached": record.reached, "owner": record.owner}
             fields["missed"] = int(record.reached == GoalWord.MISSED)
-        lines = [self._point(VERDICTS, tags, self._run.started_ns, fields)]
-        if record.alarm:
-            self._alarmed.add(record.key)
+        points = {VERDICTS: fields}
         # A verdict without an alarm takes back that of one before it.
-        if record.key in self._alarmed:
-            lines.append(self._point(ALARMS, tags, self._run.started_ns, self._alarm(record)))
-        return lines
+        if record.alarm or (before and before.alarm):
+            points[ALARMS] = self._alarm(record)
+        began = self._run.started_ns
+        return [self._point(self._head(what, **figure), began, fields) for what, fields in points.items()]
 
     def _alarm(self, record: VerdictRecord) -> dict[str, Any]:
         """The alarm of a figure after this run; `loss` is what alerts ask, a share or in `unit`: 0
@@ -204,18 +190,14 @@ class RunLines:
         """
         alarm = record.alarm or MetricAlarm(AlarmState.WITHDRAWN, self._run.id)
         ended = alarm.state in (AlarmState.ACCEPTED, AlarmState.RECOVERED)
+        begun = alarm.is_open and alarm.opened == self._run.id
         change = alarm.amount(alarm.size)
         return {
-            "state": str(alarm.state),
-            "since": alarm.since,
-            "nights": alarm.nights,
+            **{name: getattr(alarm, name) for name in ("state", "since", "nights", "unit")},
             "change": change,
-            "unit": alarm.unit,
             "loss": abs(float(alarm.size)) if is_open_loss(record) else 0.0,
             "cause": record.why,
             "owner": record.owner,
             "report_url": self._run.report,
-            "mark": html(f"{alarm.state}: {record.key} {change}")
-            if ended or (alarm.is_open and alarm.opened == self._run.id)
-            else None,
+            "mark": html(f"{alarm.state}: {record.key} {change}") if begun or ended else None,
         }
