@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from evmperf.benchmarks import wording
-from evmperf.lab.keeping.wanted import clock
 from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
@@ -22,6 +21,12 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _until(seconds: float) -> str:
+    """The time of day in so many seconds, with the date unless it is today."""
+    then, now = time.localtime(time.time() + seconds), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
 
 
 @pytest.hookimpl(trylast=True)
@@ -43,7 +48,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     cases = len(measuring.planned)
     reporter.write_line(
         f"{cases} {'case' if cases == 1 else 'cases'}, about {_clock(rest_s)} (a guess until "
-        f"the first are done), until {clock(time.time() + rest_s)}"
+        f"the first are done), until {_until(rest_s)}"
     )
 
 
@@ -69,10 +74,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         reporter.write_line(
             f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {row}  "
             f"(about {_clock(expected)}; all: {_clock(passed)} of {_clock(passed + rest)}, "
-            f"until {clock(time.time() + rest)})"
+            f"until {_until(rest)})"
         )
     if session.claim:
-        session.claim.doing(f"{what[0].name} {row} ({number} of {whole})", session.expected_end())
+        session.claim.expect(session.expected_end())
 
     def sign() -> str:
         if session.person.asking:

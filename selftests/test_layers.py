@@ -161,6 +161,7 @@ DOORS = {
         desk.software
         keeping.claim
         keeping.locks
+        keeping.places
         keeping.wanted
         labs
         provision.cache

@@ -28,7 +28,7 @@ def opened(
             stack.callback(lab.stop)
         if place:
             # Labgrid's own session in this process goes by the holder's name.
-            stack.enter_context(variables(claim.names))
+            stack.enter_context(variables(claim.environment))
         try:
             environment = Environment(str(board.file))
             stack.callback(environment.cleanup)

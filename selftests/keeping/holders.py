@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from evmperf.lab.keeping.claim import JOIN
 from evmperf.lab.keeping.wanted import Wanted
 from selftests.support.programs import REPOSITORY
 
@@ -16,12 +17,12 @@ import os, subprocess, sys
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted
 from evmperf.model.errors import EvmperfError
-place, coordinator, devices, run, wait_s, priority = sys.argv[1:]
+place, coordinator, devices, run, wait_s = sys.argv[1:]
 wanted = Wanted(place, coordinator, tuple(devices.split(",")) if devices else ())
 def tell(sentence):
     print("told:", sentence, flush=True)
 try:
-    claim = Claim.take(wanted, run, wait_s=float(wait_s), priority=float(priority), tell=tell)
+    claim = Claim.take(wanted, run, wait_s=float(wait_s), tell=tell)
 except EvmperfError as error:
     sys.exit(f"refused ({error.kind}): {error}")
 claim.on_lost = lambda sentence: tell(f"lost: {sentence}")
@@ -30,12 +31,12 @@ for line in sys.stdin:
     what, _, word = line.strip().partition(" ")
     if what == "child":  # as a night and an A/B start their sessions
         subprocess.Popen([sys.executable, "-c", os.environ["CHILD"]], close_fds=False)
-    elif what == "doing":
-        claim.doing(word)
+    elif what == "expect":
+        claim.expect(float(word))
     else:
         claim.check()
     print("done", flush=True)
-claim.release()
+claim.close()
 print("released", flush=True)
 """
 
@@ -43,8 +44,8 @@ print("released", flush=True)
 class Other:
     """A process that takes a board; it releases it when its input ends."""
 
-    def __init__(self, wanted: Wanted, run: str, wait_s: float, priority: float, **more: str) -> None:
-        words = [wanted.place, wanted.coordinator, ",".join(wanted.devices), run, str(wait_s), str(priority)]
+    def __init__(self, wanted: Wanted, run: str, wait_s: float, **more: str) -> None:
+        words = [wanted.place, wanted.coordinator, ",".join(wanted.devices), run, str(wait_s)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", HOLD, *words],
             cwd=REPOSITORY,
@@ -53,6 +54,7 @@ class Other:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            close_fds=JOIN not in more,
         )
 
     def line(self) -> str:
@@ -60,7 +62,7 @@ class Other:
         return self.process.stdout.readline().strip()
 
     def do(self, *words: str) -> str:
-        """Let it check its board, or say what it is doing; returns its answer."""
+        """Let it check its board, or say until when it needs it; returns its answer."""
         print(*words, file=self.process.stdin, flush=True)
         return self.line()
 
@@ -78,11 +80,9 @@ class Other:
 
 
 @contextlib.contextmanager
-def other(
-    wanted: Wanted, run: str = "run-2", wait_s: float = 0.0, priority: float = 0.0, **more: str
-) -> Iterator[Other]:
+def other(wanted: Wanted, run: str = "run-2", wait_s: float = 0.0, **more: str) -> Iterator[Other]:
     """Such a process, which is killed at the end."""
-    it = Other(wanted, run, wait_s, priority, **more)
+    it = Other(wanted, run, wait_s, **more)
     try:
         yield it
     finally:

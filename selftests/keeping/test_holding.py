@@ -1,6 +1,6 @@
 """One hold over many sessions: nobody else gets the board meanwhile; and who has which board."""
 
-import os
+import contextlib
 import re
 import time
 
@@ -8,70 +8,67 @@ import pytest
 from evmperf_virtual import envfile
 
 from evmperf.commands.cli.main import main
-from evmperf.lab.keeping.claim import JOIN, Claim, holding
-from evmperf.lab.keeping.wanted import Wanted, placement
+from evmperf.lab.keeping import locks
+from evmperf.lab.keeping.claim import JOIN, Claim
+from evmperf.lab.keeping.wanted import Wanted, placement, variables
 from evmperf.model.errors import UsageError
 
 
 @pytest.fixture
 def boards(lab, tmp_path, monkeypatch):
-    """Two board files without a coordinator; nothing answers there."""
+    """What two board files without a coordinator name; nothing answers there."""
     monkeypatch.delenv(JOIN, raising=False)
     files = [tmp_path / "first.yaml", tmp_path / "second.yaml"]
     for number, file in enumerate(files):
         ports = {"serial_port": 50000 + 2 * number, "power_port": 50001 + 2 * number}
         envfile.write(envfile.source("virtual"), file, **ports)
-    return files
+    return map(placement, files)
 
 
-@pytest.fixture
-def elsewhere(monkeypatch):
-    """Takes a board as a session that nobody has started for us, and gives it back."""
+@contextlib.contextmanager
+def holding(board, run):
+    with contextlib.closing(Claim.take(board, run)) as claim, variables(claim.environment):
+        yield
 
-    def take(board):
+
+def test_who_is_started_by_a_holder_shares_its_board_and_takes_another_by_itself(boards, monkeypatch):
+    first, second = boards
+
+    def elsewhere(board):
+        """Take a board as a session that nobody has started for us, and give it back."""
         with monkeypatch.context() as patch:
             patch.delenv(JOIN, raising=False)
-            Claim.take(placement(board), "somebody-else").release()
+            Claim.take(board, "somebody-else").close()
 
-    return take
-
-
-def test_who_is_started_by_a_holder_shares_its_board_and_takes_another_by_itself(boards, elsewhere):
-    first, second = boards
-    with holding(str(first), "ab-1"):
+    with holding(first, "ab-1"):
         for number in range(2):
-            Claim.take(placement(first), f"round-{number}").release()
-            with pytest.raises(UsageError, match=r"first is held by .*run ab-1"):
+            Claim.take(first, f"round-{number}").close()
+            with pytest.raises(UsageError, match=r"first is held by here/me\+ab-1 since"):
                 elsewhere(first)
         with (
-            holding(str(first), "step"),
-            holding(str(second), "step"),
-            pytest.raises(UsageError, match="second is held by"),
+            holding(first, "step"),
+            holding(second, "step"),
+            pytest.raises(UsageError, match=r"second is held by here/me\+step since"),
         ):
             elsewhere(second)
         elsewhere(second)
         with pytest.raises(UsageError, match="first is held by"):
             elsewhere(first)
     elsewhere(first)
-    assert JOIN not in os.environ
 
 
-def test_who_has_which_board_and_until_when(lab, capsys):
-    assert main(["lab", "who"]) == 0
+def test_who_has_which_board_and_until_when(lab, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.delenv("LG_COORDINATOR")
+        assert main(["lab", "who"]) == 0
     assert capsys.readouterr().out == "no board is held here\n"
-    claim = Claim.take(Wanted("one", lab.address), "run-1", until=time.time() + 3600)
-    try:
-        claim.doing("emmc_ext4 4k", time.time() + 3600)
-        listed = []
-
-        def is_listed():
-            assert main(["lab", "who"]) == 0
-            listed[:] = capsys.readouterr().out.splitlines()
-            return "emmc_ext4 4k" in listed[-1]
-
-        assert is_listed()
-        head, row = listed
-        assert head.split() == ["place", "holder", "run", "since", "until", "measures"]
-        assert re.fullmatch(r"one +me on here +run-1 +\S+ +(?:\d{4}-\d\d-\d\d )?\S+ +emmc_ext4 4k", row)
-    finally:
-        claim.release()
+    lab.client("two", "acquire", user="bob")
+    soon = time.time() + 3600
+    with contextlib.closing(Claim.take(Wanted("one", lab.address), "run-1")) as claim:
+        claim.expect(soon)
+        assert main(["lab", "who"]) == 0
+        one, two = capsys.readouterr().out.splitlines()
+    since = r"since \d{4}-\d\d-\d\d \d\d:\d\d"
+    assert re.fullmatch(rf"one is held by here/me\+run-1 {since}{locks.ENDS}{locks.moment(soon)}", one)
+    assert re.fullmatch(f"two is held by here/bob {since}", two)
+    lab.client("two", "release", user="bob")

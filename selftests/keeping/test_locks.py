@@ -12,28 +12,28 @@ import pytest
 from evmperf.commands.cli.main import main
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.locks import Busy, Locks
-from evmperf.lab.keeping.wanted import HoldRecord, Wanted, refusal
+from evmperf.lab.keeping.locks import Busy
+from evmperf.lab.keeping.wanted import Wanted
 from evmperf.model.errors import BoardLost, LabError
 
-HOLDER = HoldRecord("here/me+r", "desk", since=1.0)
+SAYS = locks.holding("desk", "here/me+r", 1e9)
 
 
-def taken(names):
-    locks = Locks(names)
-    locks.describe(HOLDER)
-    return locks
+@contextlib.contextmanager
+def taken(name):
+    file, left = locks.lock(name, "desk")
+    locks.write(file, SAYS)
+    try:
+        yield left
+    finally:
+        os.close(file)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_LOCKS", str(tmp_path))
+    monkeypatch.delenv("LG_COORDINATOR", raising=False)
     return tmp_path
-
-
-def lock_file(folder):
-    (file,) = folder.glob("evmperf-*.lock")
-    return file
 
 
 READER = """
@@ -44,107 +44,97 @@ while True:
 """
 
 
-def test_who_reads_keeps_nobody_from_a_free_lock(folder):
-    taken(["tty"]).close()
-    lock_file(folder).write_text("left by a holder that was killed")
+def test_who_reads_keeps_nobody_from_a_free_lock():
+    with taken("tty"):
+        pass  # left by a holder that was killed
     reader = subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE)
     try:
         assert reader.stdout.readline() == b"reading\n"
-        for _ in range(5000):
-            taken(["tty"]).close()
+        for _ in range(200):
+            with taken("tty") as left:
+                assert left == SAYS
     finally:
         reader.kill()
         reader.wait()
         reader.stdout.close()
 
 
-def test_a_file_that_is_deleted_between_opening_and_locking_is_no_lock(folder, monkeypatch):
-    first = taken(["tty"])
-    opened = locks._open
+def test_who_has_a_deleted_lock_has_lost_the_board():
+    wanted = Wanted("desk", devices=("tty of a deleted lock",))
+    with contextlib.closing(Claim.take(wanted, "run-1")) as claim:
+        claim.check()
+        locks.path(wanted.locks[0]).unlink()
+        with pytest.raises(BoardLost, match="the lock of desk is gone"):
+            claim.check()
+        with contextlib.closing(Claim.take(wanted, "run-2")) as second:
+            claim.close()
+            second.check()
+            assert "run-2" in locks.held()[0]
 
-    def too_late(path):
-        monkeypatch.setattr(locks, "_open", opened)
-        file = opened(path)
-        first.close()
-        path.unlink()
+
+def test_a_file_that_is_deleted_between_opening_and_locking_is_no_lock(monkeypatch):
+    """Somebody else may have locked the file that has its name now."""
+    wanted = Wanted("desk", devices=("tty",))
+    lock = locks.lock
+
+    def too_late(name, place):
+        file = lock(name, place)
+        locks.path(name).unlink()
         return file
 
-    monkeypatch.setattr(locks, "_open", too_late)
-    mine = taken(["tty"])
-    with pytest.raises(Busy):
-        taken(["tty"])
-    mine.close()
-
-
-def test_who_has_a_deleted_lock_has_lost_the_board(lab):
-    wanted = Wanted("desk", devices=("tty of a deleted lock",))
-    claim = Claim.take(wanted, "run-1")
-    try:
-        claim.check()
-        locks._path(wanted.devices[0]).unlink()
-        with pytest.raises(BoardLost, match="the lock of desk was deleted"):
-            claim.check()
-        Claim.take(wanted, "run-2").release()
-    finally:
-        claim.release()
+    monkeypatch.setattr(locks, "lock", too_late)
+    with pytest.raises(BoardLost, match="the lock of desk is gone"):
+        Claim.take(wanted, "run-1")
 
 
 GARBAGE = [
-    b"{}",
-    b"[]",
-    b"null",
     b"",
     b"\0" * 100,
     b"\xff\xfe",
-    b"[" * 60_000,
-    b'"' + b"x" * 100_000,
-    b'{"place": "desk"}',
-    b'{"holder": "h/u", "place": 1, "coordinator": [], "since": "x"}',
-    b'{"holder": "h/u", "place": "a", "since": 1e300}',
-    b'{"holder": "h/u", "place": "a\\u001b[2J"}',
+    b"x" * 100_000,
+    b"desk is held by \x1b[2J",
+    b"desk is held by\nme",
+    "desk is held by \u202eem".encode(),
 ]
 
 
 @contextlib.contextmanager
 def locked(file):
     """A lock as another user may take it."""
-    handle = os.open(file, os.O_RDWR)
-    fcntl.fcntl(handle, fcntl.F_OFD_SETLK, locks._LOCK)
-    try:
+    with file.open("r+b") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
-def test_garbage_in_a_lock_stops_nobody(folder, capsys, monkeypatch, text):
-    monkeypatch.delenv("LG_COORDINATOR", raising=False)
-    good = taken(["relay"])
-    file = folder / f"evmperf-{'0' * 16}.lock"
+def test_garbage_in_a_lock_stops_nobody(capsys, text):
+    file = locks.path("tty")
     file.write_bytes(text)
-    with locked(file):
-        assert locks.held() == [HOLDER]
+    with taken("relay"), locked(file):
+        assert SAYS in locks.held()
         assert main(["lab", "who"]) == 0
-    assert "desk" in capsys.readouterr().out
-    good.close()
-    taken(["tty"]).close()
-    mine = locks._path("tty")
-    mine.write_bytes(text)
-    with locked(mine), pytest.raises(Busy) as busy:
-        taken(["tty"])
-    assert "held by an unknown user" in refusal("desk", busy.value.holder)
+        said = capsys.readouterr().out
+        assert SAYS in said
+        assert len(said.splitlines()) == len(locks.held())
+        assert said.isascii()
+        with pytest.raises(Busy, match="other is held by an unknown"):
+            locks.lock("tty", "other")
+    with taken("tty"):
+        pass
 
 
 def test_links_and_pipes_among_the_locks_are_left_alone(folder, tmp_path_factory):
     secret = tmp_path_factory.mktemp("elsewhere") / "secret"
     secret.write_text("x")
-    os.mkfifo(folder / "evmperf-pipe.lock")
-    locks._path("tty").symlink_to(secret)
+    locks.path("link").symlink_to(secret)
+    os.mkfifo(locks.path("pipe"))
+    locks.path("folder").mkdir()
     found = []
     reading = threading.Thread(target=lambda: found.append(locks.held()), daemon=True)
     reading.start()
     reading.join(10)
     assert found == [[]]
-    with pytest.raises(LabError, match="cannot be opened"):
-        taken(["tty"])
+    for name in ("link", "pipe", "folder"):
+        with pytest.raises(LabError, match=f"evmperf-{name}.lock cannot be locked: "):
+            locks.lock(name, "desk")
     assert secret.read_text() == "x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import sys
@@ -85,7 +86,7 @@ def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     # What was measured before is kept. The case in flight is dropped, and nothing is left that
     # looks like a result of it.
     run = spool.read_run(session.folder)
-    assert re.search("one was (taken by bob|released by another)", run.facts.lost)
+    assert re.search("one was (taken by here/bob|released by another)", run.facts.lost)
     assert measured(session) == ["default_rootfs"]
     assert len(spool.read_results(session.folder)) == 1
     assert lab.holder("one") == "here/bob"
@@ -114,7 +115,7 @@ def test_the_place_of_a_killed_session_is_taken_back_by_the_next(lab, measure, b
     assert lab.holder("one").startswith("here/me+scripted-evm-")
     second = measure()
     assert second.wait() == 0, second.said
-    assert re.search(r"still held by me .*\(run .*\), whose session was killed", second.said)
+    assert re.search(r"still held by here/me\+scripted-evm-.*, whose session was killed", second.said)
     assert lab.holder("one") == ""
 
 
@@ -137,7 +138,7 @@ def test_who_waits_measures_afterwards(lab, measure, board):
     first = measure()
     until(lambda: boots_for_long(board))
     second = measure("--wait", "1m")
-    until(lambda: "(run scripted-evm-" in second.said)
+    until(lambda: "one is held by here/me+scripted-evm-" in second.said)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2
     assert second.wait() == 0, second.said
@@ -154,7 +155,7 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
     sent = list(board.typed)
     second = measure(board=local)
     assert second.wait() == 4
-    assert len(re.findall(r"local .*\(run scripted-evm-", second.said)) == 1
+    assert second.said.count("local is held by here/me+scripted-evm-") == 1
     assert (board.typed, board.is_on) == (sent, True)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2
@@ -221,8 +222,7 @@ def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_pat
 
 def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure, board):
     # A night has it back from somebody who took it after the last case.
-    claim = Claim.take(Wanted("one", lab.address), "night-1")
-    try:
+    with contextlib.closing(Claim.take(Wanted("one", lab.address), "night-1")) as claim:
         board.switch(on=True)
         cases = [f"boot_time_mmcsd/{case}" for case in ("default_rootfs", "default_rootfs_quiet")]
         left_out = [word for case in cases for word in ("--leave-out", case)]
@@ -230,8 +230,6 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         assert session.wait() == 5, session.said
         assert not board.is_on
         claim.check()
-    finally:
-        claim.release()
 
 
 @pytest.mark.parametrize("end", ["terminated", "kicked"])
@@ -250,7 +248,7 @@ def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path,
             lab.kick("one", "bob")
             (tmp_path / "go").touch()
             assert process.wait(120 * slowness()) == 3, log.read_text()
-            assert re.search(r"one was (taken by bob|released by another)", log.read_text())
+            assert re.search(r"one was (taken by here/bob|released by another)", log.read_text())
             assert (board.switched, lab.holder("one")) == (switched, "here/bob")
         else:
             process.terminate()

@@ -60,7 +60,7 @@ def test_a_board_that_does_not_boot_is_tried_once_more_and_holds_up_nobody(lab, 
 def test_a_busy_board_is_waited_for(lab, night):
     lab.client("fake-1", "acquire", user="bob")
     tonight = night(boards=[{"place": "fake-1"}], repeat="2")
-    until(lambda: "waiting: fake-1 is held by bob on here" in tonight.said, 120)
+    until(lambda: "waiting: fake-1 is held by here/bob" in tonight.said, 120)
     lab.client("fake-1", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
     (started,) = tonight.runs()
@@ -74,7 +74,7 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     until(lambda: lab.boards["fake-6"].typed[-1:] == ["boot"], 120)
     lab.kick("fake-6", "bob")
     until(lambda: len(tonight.runs(ended=True)) == 1, 120)
-    until(lambda: "waiting: fake-6 is held by bob on here" in tonight.said, 120)
+    until(lambda: "waiting: fake-6 is held by here/bob" in tonight.said, 120)
     assert places(tonight) == ["fake-6"]
     lab.client("fake-6", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
@@ -94,7 +94,7 @@ def test_a_killed_night_goes_on_where_it_was(lab, night):
     tonight.start()
     assert tonight.wait() == 0, tonight.said
     assert "going on with night-plan-" in tonight.said
-    assert re.search(r"fake-2 was still held by ci .*: taken back", tonight.said)
+    assert re.search(r"fake-2 was still held by here/ci.*: taken back", tonight.said)
     assert sorted(places(tonight)) == ["fake-1", "fake-2", "fake-2"]
     assert "2 of 2 boards measured." in tonight.said
 

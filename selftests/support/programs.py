@@ -120,6 +120,7 @@ def start(
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
+            close_fds=False,  # it may share a board of ours
         )
 
 

@@ -1,16 +1,19 @@
 """Measured again: one case of a run, in a session of its own, or the blocks of an A/B."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import structs
 
+from evmperf.boards import board as boards
 from evmperf.explain.answers import Answer
 from evmperf.explain.proving import Proved, Proving
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
 from evmperf.judge.rounds import LOG, Sessions, besides
-from evmperf.lab.keeping.claim import holding
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import placement, variables
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
 from evmperf.model.errors import LabError, UsageError
@@ -42,7 +45,12 @@ def prove(
     """Set back, on a board that is held meanwhile, what differs from a good run; raises as `Proving` does."""
     sessions = Sessions(folder)
     proving = Proving(folder, boardfile.named(board), board, result, answer, budget_s, sessions.round, tell)
-    with experiment.held(folder), holding(board, folder.name):
+    wanted = placement(boards.find(board))
+    with (
+        experiment.held(folder),
+        closing(Claim.take(wanted, folder.name, tell=tell)) as claim,
+        variables(claim.environment),
+    ):
         tell(f"measuring into {folder}")
         try:
             return proving.prove()
@@ -60,7 +68,12 @@ def in_turn(
 ) -> Comparison:
     """Measure the blocks of an A/B on a board that is held meanwhile."""
     sessions = Sessions(folder)
-    with experiment.held(folder), holding(plan.board, plan.id, wait_s):
+    wanted = placement(boards.find(plan.board))
+    with (
+        experiment.held(folder),
+        closing(Claim.take(wanted, plan.id, wait_s=wait_s, tell=tell)) as claim,
+        variables(claim.environment),
+    ):
         tell(f"measuring into {folder}")
         try:
             sessions.wait_for_others()

@@ -125,14 +125,12 @@ class MeasuringSession:
         `tell` gets what a person should know about that, also later. Raises UsageError for a
         busy or unknown board, LabError when the lab does not answer.
         """
-        board, until = placement(self.board.file, coordinator), self.expected_end()
-        wait_s = seconds(self.request.wait)
-        self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, tell=tell)
-        # A night's hold was for the whole night, and one that was waited for begins now.
-        self.claim.doing("starting", self.expected_end())
+        board = placement(self.board.file, coordinator)
+        self.claim = Claim.take(board, self.run.id, wait_s=seconds(self.request.wait), tell=tell)
+        self.claim.expect(self.expected_end())
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
-            os.environ |= self.claim.names
+            os.environ |= self.claim.environment
             self.run.place = board.place
 
     def switch_off(self, tell: Callable[[str], None]) -> None:
@@ -297,7 +295,7 @@ class MeasuringSession:
     def let_go(self) -> None:
         """Hold the board no more; may be called again."""
         if self.claim:
-            self.claim.release()
+            self.claim.close()
 
     def judge_boots(self) -> ExitStatus | None:
         """The exit status by the reference of boots, None without one."""

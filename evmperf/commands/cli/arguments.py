@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import inspect
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evmperf.boards import board as boards
-from evmperf.lab.keeping.wanted import coordinator_address
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
 from evmperf.model.units import seconds
@@ -142,12 +140,6 @@ def count(text: str) -> int:
     if not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on: write 1 or more")
     return int(text)
-
-
-def coordinator(options: argparse.Namespace) -> str:
-    """HOST:PORT of the coordinator, "" without one."""
-    given = options.coordinator or os.environ.get("LG_COORDINATOR", "")
-    return coordinator_address(given) if given else ""
 
 
 def tell(sentence: str) -> None:

@@ -20,6 +20,7 @@ from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.lab.provision.installation import Installation, Installed
 from evmperf.measure import boardfile
+from evmperf.measure.runs.spool import new_run_id
 from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
 
@@ -94,8 +95,9 @@ def _installed(options: argparse.Namespace) -> Installed:
     """Put the image on the board; it is off afterwards unless it is to stay on, after an error too."""
     board = boardfile.named(options.board)
     with contextlib.ExitStack() as stack:
-        claim = Claim.take(placement(board.file, options.coordinator), "provision", tell=_tell)
-        stack.callback(claim.release)
+        wanted = placement(board.file, options.coordinator)
+        claim = Claim.take(wanted, new_run_id("provision"), tell=_tell)
+        stack.callback(claim.close)
         target = stack.enter_context(targets.opened(board, claim, _tell, keep_lab=options.keep_on))
         bench = LabgridBench(target, board, check=claim.check)
         stack.callback(bench.close)

@@ -202,8 +202,8 @@ def _confirmed(
     folder_of_ab = folder.parent / plan.id
     if (folder_of_ab / experiment.FILE).exists():
         plan = experiment.Experiment.load(folder_of_ab)  # it was interrupted
-    tell(f"checking again against {good.id}, into {folder_of_ab}")
-    comparison = in_turn(folder_of_ab, plan, options.wait, lambda remark: None)
+    tell(f"checking again against {good.id}")
+    comparison = in_turn(folder_of_ab, plan, options.wait, tell)
     ab.write(folder_of_ab, comparison, ())
     return confirm.settled(judgement, comparison, good.id, plan.board)
 

@@ -14,7 +14,6 @@ from evmperf.commands.night.folder import NightFolder
 from evmperf.commands.night.plan import Job, NightPlan, board_file
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import clock
 from evmperf.measure.runs import spool
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -22,9 +21,7 @@ from evmperf.model.replies import WantedSession
 from evmperf.model.run import NIGHT
 from evmperf.model.units import seconds
 
-_PRIORITY = -1.0
-"""A night waits behind people."""
-_QUEUE_S = 10.0
+_WAIT_S = 10.0
 """How long a job that waits for its board keeps what it shares with other jobs."""
 _PAUSE_S = 2.0
 _WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD, Ending.LOST)
@@ -101,7 +98,7 @@ class NightConductor:
                     for limit in (self._at_once, *(self._limits[n] for n in sorted({*progress.job.uses}))):
                         stack.enter_context(limit)
                     if self._goes_on() and (claim := self._claim(progress)):
-                        stack.callback(claim.release)
+                        stack.callback(claim.close)
                         if self._goes_on():
                             self._session(progress, claim)
                         continue
@@ -128,9 +125,7 @@ class NightConductor:
             return Claim.take(
                 self.plan.placement(progress.job),
                 self.folder.path.name,
-                until=self.until,
-                wait_s=max(min(_QUEUE_S, self.until - time.time()), 0.0),
-                priority=_PRIORITY,
+                wait_s=max(min(_WAIT_S, self.until - time.time()), 0.0),
                 tell=waiting,
             )
         except LabError as error:
@@ -176,9 +171,8 @@ class NightConductor:
     def _tell(self, progress: Progress, news: str) -> None:
         """Say what became of a job, how many are done, and when all should be, as far as that is known."""
         done = sum(one.done for one in self.progress)
-        places = {one.place for one in self.progress if one.state is Doing.MEASURING}
-        # Before its session begins, a board is held for the whole night.
-        ends_s = [r.until for r in locks.held() if r.place in places and r.doing and r.until]
+        ours = [text for text in locks.held() if f"+{self.folder.path.name} since " in text]
+        ends = [text.partition(locks.ENDS)[2] for text in ours if locks.ENDS in text]
         waits = any(not one.done for one in self.progress if one.state is not Doing.MEASURING)
-        end = f", expected end {'after ' if waits else ''}{clock(max(ends_s))}" if ends_s else ""
+        end = f", expected end {'after ' if waits else ''}{max(ends)}" if ends else ""
         self._say(f"[{done}/{len(self.progress)}{end}] {progress.job.name}: {news}")

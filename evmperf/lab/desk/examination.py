@@ -28,6 +28,7 @@ from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell, ShellReply
+from evmperf.measure.runs.spool import new_run_id
 from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
@@ -140,9 +141,7 @@ class Examination:
         self._placement = placement(self.board.file, self.coordinator)
         if not self._placement.coordinator:
             return "none needed: the board file says where the board is"
-        # Labgrid reads no file whose $LG_PLACE is missing, which the next step reports.
-        file = "" if "$" in self._placement.place else self._placement.file
-        connect(self._placement.coordinator, file).close()
+        connect(self._placement, Claim(self._placement, new_run_id("doctor")).environment)
         return f"{self._placement.coordinator} answers"
 
     def _place(self) -> str:
@@ -153,7 +152,7 @@ class Examination:
                 f"LG_PLACE to one of `labgrid-client places`"
             )
         claim = Claim.take(self._placement, "doctor", tell=self.tell)
-        self._closing.callback(claim.release)
+        self._closing.callback(claim.close)
         self._target = self._closing.enter_context(opened(self.board, claim, self.tell))
         self._bench = LabgridBench(self._target, self.board, check=claim.check)
         self._closing.callback(self._leave)
@@ -162,7 +161,7 @@ class Examination:
             self._bench.record_console(self.console)
         self._strategy = self._target.get_strategy()
         self._strategy.retries = 0
-        return f"{claim.board.place} is held by {claim.names['LG_USERNAME']} for these checks"
+        return f"{claim.board.place} is held by {claim.name} for these checks"
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""

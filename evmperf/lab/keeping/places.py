@@ -19,56 +19,52 @@ from labgrid import Environment
 from labgrid.config import Config
 from labgrid.exceptions import InvalidConfigError
 from labgrid.remote import client
-from labgrid.remote.common import Place, ReservationState
+from labgrid.remote.common import Place
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.resource.remote import RemotePlaceManager
 from labgrid.util.proxy import ProxyError
 
-from evmperf.lab.keeping.wanted import HoldRecord, refusal, variables
+from evmperf.lab.keeping.locks import Busy, holding
+from evmperf.lab.keeping.wanted import Wanted, variables
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
-"""An acquire waits for the exporter, at most 10 s for each resource."""
-_NO_MORE = (ReservationState.expired.value, ReservationState.invalid.value)
-_open: list[CoordinatorSession] = []
-"""At most one: Labgrid reaches one coordinator from a process."""
+"""An acquire waits for the exporter, at most 10 s for each resource; Labgrid waits for ever when its stream
+has ended.
+"""
+_sessions: list[CoordinatorSession] = []
+"""The last one goes on until this process or the coordinator ends."""
 _connecting = threading.Lock()
+# A session's end is reported in a sentence of ours.
+logging.getLogger().addFilter(lambda record: record.pathname != client.__file__)
 
 
-def connect(
-    address: str, board_file: str = "", environment: Mapping[str, str] | None = None
-) -> CoordinatorSession:
-    """This process's session at a coordinator, until each caller has closed it; it has the name that the
-    `environment` of the first says. Raises LabError, or UsageError for the board file or another coordinator.
+def connect(board: Wanted, environment: Mapping[str, str]) -> CoordinatorSession:
+    """This process's session at a board's coordinator, which has the name that the first `environment` says.
+    Raises LabError, or UsageError for the board file or a second coordinator.
     """
-    with _connecting, variables(environment or {}):
-        if _open and _open[0].ended:
-            _open[0].stop()
-        if not _open:
-            _open.append(CoordinatorSession(address, board_file))
-        session = _open[0]
+    with _connecting:
+        if not _sessions or _sessions[-1].ended:
+            with variables(environment):
+                _sessions.append(CoordinatorSession(board))
+        session, address = _sessions[-1], board.coordinator
         if session.address != address:
             raise UsageError(f"{address} and {session.address}: boards of two coordinators need two calls")
-        session.users += 1
         return session
 
 
-class _Refused(LabError):
-    """The coordinator answers that it does not do it."""
-
-
 class CoordinatorSession:
-    """A session at a coordinator. In its own thread it calls the `watchers` of a place with the holder after
-    each change ("" for nobody), and all with None when the coordinator is gone.
+    """A session at a coordinator; calls its `watchers` in a thread of its own when a place has changed or the
+    coordinator is gone.
     """
 
-    def __init__(self, address: str, board_file: str) -> None:
-        self.users, self.ended, self.address = 0, False, address
-        self.watchers: dict[str, Callable[[str | None], None]] = {}
+    def __init__(self, board: Wanted) -> None:
+        self.address = address = board.coordinator
+        self.watchers: set[Callable[[], None]] = set()
         manager = RemotePlaceManager.get()
-        logging.getLogger().addFilter(_by_us)
+        manager.session, manager.url = None, address
         try:
-            manager.url, manager.env = address, _Options(board_file) if board_file else None
+            manager.env = _Options(board.file) if board.file else None
             contextvars.Context().run(manager._start)  # with an event loop of its own
         except InvalidConfigError as error:
             raise UsageError(str(error)) from None
@@ -77,25 +73,25 @@ class CoordinatorSession:
                 f"no Labgrid coordinator answers at {address} ({' '.join(map(str, error.args))}): check "
                 f"LG_COORDINATOR, and that labgrid-coordinator runs there"
             ) from None
-        self._session = manager.session
-        self.name = f"{self._session.gethostname()}/{self._session.getuser()}"
+        self._session = session = manager.session
+        self.name = f"{session.gethostname()}/{session.getuser()}"
         """The holder's name as the coordinator writes it into a place."""
-        self._on_place_changed = self._session.on_place_changed
-        self._session.on_place_changed = self._changed
-        self._thread = threading.Thread(target=self._session.loop.run_forever, name="labgrid", daemon=True)
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._await_end(), self._session.loop)
+        self._on_place_changed, session.on_place_changed = session.on_place_changed, self._changed
+        session.pump_task.add_done_callback(lambda _: self._tell())
+        threading.Thread(target=session.loop.run_forever, name="labgrid", daemon=True).start()
 
-    def record(self, place: Place) -> HoldRecord:
-        """Who holds a place that is acquired."""
-        return HoldRecord(place.acquired, place.name, self.address, place.changed)
+    @property
+    def ended(self) -> bool:
+        """Whether the coordinator is gone."""
+        return bool(self._session.stopping.is_set())
 
-    def held(self) -> list[HoldRecord]:
+    def held(self) -> list[str]:
         """Who holds which place."""
-        return [self.record(place) for place in self._session.places.values() if place.acquired]
+        places = self._session.places.values()
+        return [holding(place.name, place.acquired, place.changed) for place in places if place.acquired]
 
     def find(self, pattern: str) -> Place:
-        """The place of that name, alias or pattern; raises UsageError with the nearest one."""
+        """The place of that name, alias or pattern; raises UsageError where there is none."""
         try:
             return self._session.get_place(pattern)
         except client.UserError as error:
@@ -104,98 +100,45 @@ class CoordinatorSession:
                 f"`labgrid-client -x {self.address} places` lists its places"
             ) from None
 
-    def acquire(self, name: str) -> str:
-        """Acquire a place; returns why it cannot be had. Raises LabError if its devices are missing."""
-        place, refused = self.find(name), ""
+    def acquire(self, place: Place) -> None:
+        """Acquire a place; raises Busy if it cannot be had now, LabError without its devices."""
+        refused = ""
         try:
-            self._do(self._session.stub.AcquirePlace, pb.AcquirePlaceRequest(placename=name))
-        except _Refused as error:
+            self._do(self._session.stub.AcquirePlace, pb.AcquirePlaceRequest(placename=place.name))
+        except LabError as error:
             refused = str(error)
         self._do(self._session.sync_with_coordinator)  # changes arrive on another stream
-        if "acquire resources" in refused:
-            raise LabError(
-                f"Labgrid could not take the devices of place {name} ({refused}): look at "
-                f"`labgrid-client -p {name} show` and at its exporter"
-            )
-        if refused:
-            other = f"{name} is unavailable ({refused}): wait for it with --wait 30m"
-            return refusal(name, self.record(place)) if place.acquired else other
-        if not place.acquired_resources:
-            self.release(name)
-            raise LabError(
-                f"the place {name} has no devices: its exporter is not connected, or no match fits "
-                f"(`labgrid-client resources`, `labgrid-client -p {name} show`)"
-            )
-        return ""
+        if refused and (holder := place.acquired or (place.reservation and "a reservation")):
+            raise Busy(holding(place.name, holder, place.changed))
+        if refused or not place.acquired_resources:  # an exporter that is started anew gives none at first
+            why = refused or f"the place {place.name} has no devices"
+            raise LabError(f"{why}: look at `labgrid-client -p {place.name} show` and at its exporter")
 
-    def release(self, name: str, holder: str = "") -> None:
-        """Release a place if this session or that holder has it."""
-        request = pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name)
+    def release(self, place: str, holder: str) -> None:
+        """Release a place if that holder has it."""
+        request = pb.ReleasePlaceRequest(placename=place, fromuser=holder)
         with contextlib.suppress(LabError):
             self._do(self._session.stub.ReleasePlace, request)
 
-    def queue(self, name: str, priority: float, token: str) -> str:
-        """Stay in the queue for a place, whose reservation expires after 60 s; returns the new token."""
-        stub = self._session.stub
-        with contextlib.suppress(_Refused):
-            if token:
-                polled = self._do(stub.PollReservation, pb.PollReservationRequest(token=token))
-                if polled.reservation.state not in _NO_MORE:
-                    return token
-        request = pb.CreateReservationRequest(prio=priority)
-        request.filters["main"].filter["name"] = name
-        return str(self._do(stub.CreateReservation, request).reservation.token)
-
-    def leave_queue(self, token: str) -> None:
-        """Cancel the reservation."""
-        with contextlib.suppress(LabError):
-            self._do(self._session.stub.CancelReservation, pb.CancelReservationRequest(token=token))
-
-    def close(self) -> None:
-        """End the session with its last user; held places stay held."""
-        with _connecting:
-            self.users -= 1
-            if not self.users:
-                self.stop()
-
-    def stop(self) -> None:
-        """End the session; a second call does nothing."""
-        if self in _open:
-            _open.remove(self)
-            RemotePlaceManager.get().session = None
-            self._session.stopping.set()
-            with contextlib.suppress(Exception):
-                self._do(self._session.stop)
-                self._do(self._session.close)
-            self._session.loop.call_soon_threadsafe(self._session.loop.stop)
-            self._thread.join()
-
     async def _changed(self, place: Any) -> None:
         await self._on_place_changed(place)
-        if watcher := self.watchers.get(place.name):
-            watcher(place.acquired if place.HasField("acquired") else "")
+        self._tell()
 
-    async def _await_end(self) -> None:
-        await self._session.stopping.wait()
-        self.ended = True
-        for watcher in list(self.watchers.values()):
-            watcher(None)
+    def _tell(self) -> None:
+        for watcher in list(self.watchers):
+            watcher()
 
     def _do(self, call: Callable[..., Awaitable[Any]], *request: Any) -> Any:
-        """The coordinator's answer; raises LabError where there is none, _Refused for its reason."""
+        """The coordinator's answer; raises LabError where there is none, or a refusal."""
 
-        async def limited() -> Any:
-            async with asyncio.timeout(_ANSWER_S):  # Labgrid waits for ever when its stream has ended
-                return await call(*request)
+        async def asked() -> Any:
+            return await call(*request)
 
-        with contextlib.suppress(TimeoutError):
-            try:
-                return asyncio.run_coroutine_threadsafe(limited(), self._session.loop).result()
-            except grpc.aio.AioRpcError as error:
-                if not self.ended and error.code() is not grpc.StatusCode.UNAVAILABLE:
-                    reason = error.details() or error.code().name
-                    raise _Refused(f"the coordinator {self.address} refuses: {reason}") from None
-        raise LabError(f"the coordinator {self.address} does not answer any more")
+        try:
+            return asyncio.run_coroutine_threadsafe(asked(), self._session.loop).result(_ANSWER_S)
+        except (TimeoutError, grpc.aio.AioRpcError) as error:
+            reason = "no answer" if isinstance(error, TimeoutError) else error.details()
+            raise LabError(f"the coordinator {self.address} fails ({reason})") from None
 
 
 class _Options(Environment):  # type: ignore[misc]
@@ -204,8 +147,3 @@ class _Options(Environment):  # type: ignore[misc]
     def __attrs_post_init__(self) -> None:
         self.targets: dict[str, object] = {}
         self.config = Config(self.config_file)
-
-
-def _by_us(record: logging.LogRecord) -> bool:
-    """Whether a message is not one of Labgrid's session, whose ends are reported in a sentence."""
-    return bool(record.pathname != client.__file__)

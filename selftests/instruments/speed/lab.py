@@ -100,7 +100,7 @@ def kicks() -> list[Row]:
             if not lost.wait(10):
                 raise RuntimeError("the kick was not noticed")
             delays[-1] += at[0]
-            claim.release()
+            claim.close()
             lab.client(place, "release", user=f"user{number}")
     return [
         Row(
