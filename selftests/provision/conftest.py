@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from evmperf.lab.provision import download
-from selftests.provision import imagelab
+from selftests.provision import imagelab, imageserver
 from selftests.provision.cards import MIB, Image, used_card
-from selftests.provision.imageserver import Server
-from selftests.support import on_request
+from selftests.support import cardimage, on_request
 
 OPTION = "--all-provisioning"
 
@@ -45,7 +44,11 @@ def packed(plain):
 @pytest.fixture(scope="module")
 def releases(request, tmp_path_factory):
     """Two releases of the module's virtual EVM, as files that a vendor would publish."""
-    return imagelab.releases(request.module.VARIANT, tmp_path_factory.mktemp("releases"))
+    variant, folder = request.module.VARIANT, tmp_path_factory.mktemp("releases")
+    files = [folder / f"{cardimage.name(variant, number)}.wic.zst" for number in (1, 2)]
+    for number, file in enumerate(files, 1):
+        cardimage.build(variant, number, file, print)
+    return files
 
 
 @pytest.fixture
@@ -59,10 +62,8 @@ def own_cache(tmp_path, monkeypatch):
 def server(packed, monkeypatch):
     """A server of that image, compressed."""
     monkeypatch.setattr(download, "PAUSE_S", 0.01)
-    server = Server(packed.read_bytes())
-    yield server
-    server.shutdown()
-    server.server_close()
+    with imageserver.serving(packed.read_bytes()) as server:
+        yield server
 
 
 @pytest.fixture

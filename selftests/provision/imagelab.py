@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from selftests.provision.cards import MIB
-from selftests.support import cardimage
 
 BANNER = "U-Boot 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
 SPL = "U-Boot SPL 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
@@ -33,20 +32,11 @@ class Spec:
         }
     )
     links: dict[str, str] = field(default_factory=lambda: {"etc/os-release": "../usr/lib/os-release"})
-    ext_options: str = "^metadata_csum,^orphan_file"
     root_mib: int = 5
 
 
 def run(*words: object, text: str | None = None) -> None:
     subprocess.run([str(word) for word in words], input=text, check=True, capture_output=True, text=True)
-
-
-def releases(variant: str, folder: Path) -> list[Path]:
-    """Two releases of a virtual EVM that can be told apart, as files that a vendor would publish."""
-    files = [folder / f"{cardimage.name(variant, number)}.wic.zst" for number in (1, 2)]
-    for number, file in enumerate(files, 1):
-        cardimage.build(variant, number, file, print)
-    return files
 
 
 def build(file: Path, spec: Spec | None = None) -> Path:
@@ -73,7 +63,7 @@ def build(file: Path, spec: Spec | None = None) -> Path:
         source.write_bytes(content)
         run("mcopy", "-i", f"{file}@@1M", source, f"::{name}")
     offset = (1 + boot_mib) * MIB
-    options = ["-O", spec.ext_options, "-d", tree, "-E", f"offset={offset}"]
+    options = ["-O", "^metadata_csum,^orphan_file", "-d", tree, "-E", f"offset={offset}"]
     run("/usr/sbin/mke2fs", "-F", "-q", "-t", "ext4", *options, file, f"{spec.root_mib}M")
     return file
 

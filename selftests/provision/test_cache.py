@@ -16,6 +16,7 @@ from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import Spec
 from selftests.provision.test_ways import board
+from selftests.support.boardfiles import fake_board
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -135,6 +136,7 @@ def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):
     bare = open_image(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
     with pytest.raises(UsageError, match="has no boot loader"):
         check_fits(bare, board(tmp_path))
+    check_fits(bare, fake_board(tmp_path / "b.yaml", boot={"medium": "sd", "flow": "falcon"}))
     empty = open_image(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
     with pytest.raises(UsageError, match="has no root file system"):
         check_fits(empty, board(tmp_path))

@@ -88,23 +88,11 @@ def test_a_kernel_that_is_a_bomb_stops_at_the_limit(monkeypatch):
     assert len(identity._unpacked(data)) == 1000
 
 
-class Bench:
-    """What an installation asks of the bench when it is made."""
-
-    def __init__(self):
-        self.prepared = []
-
-    def before_power_on(self, prepare):
-        self.prepared.append(prepare)
-
-
-ENTRY = ("a.wic", "a" * 64)
-
-
 def test_a_board_without_a_way_is_not_guarded(tmp_path):
-    bench = Bench()
+    prepared = []
+    bench = SimpleNamespace(before_power_on=prepared.append)
     installation.guard(Target("main"), board(tmp_path), bench)
-    assert bench.prepared == []
+    assert prepared == []
 
 
 @pytest.mark.parametrize(
@@ -117,9 +105,10 @@ def test_a_board_without_a_way_is_not_guarded(tmp_path):
 )
 def test_a_board_whose_way_is_wrong_is_not_booted(tmp_path, monkeypatch, wrong, told):
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-    Book(board(tmp_path, **wrong)).begins(*ENTRY)  # half-written, as power failures leave it
+    there = board(tmp_path, **wrong)
+    Book(there).begins("a.wic", "a" * 64)  # half-written, as power failures leave it
     with pytest.raises(UsageError, match=rf"b\.yaml.* {told}"):
-        installation.guard(Target("main"), board(tmp_path, **wrong), Bench())
+        installation.guard(Target("main"), there, None)
 
 
 @pytest.mark.parametrize("said", ["=superblock\n1 x 61267\n", f"=superblock\n{'9' * 5000} 1 61267\n"])

@@ -46,7 +46,7 @@ def check_fits(image: DiskImage, board: Board) -> None:
             f"{image.name} is for the machine {says.machine}, and {board.file_name} says "
             f"image.machine: {machine}: give the image of this board"
         )
-    if not says.uboot:
+    if not (says.uboot or board.options.boot.flow):
         raise UsageError(
             f"{image.name} has no boot loader (u-boot.img or u-boot.bin on a FAT partition): "
             f"a board cannot start from it"
