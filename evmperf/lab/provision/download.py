@@ -13,6 +13,7 @@ import urllib3
 from evmperf.lab.provision.content import check_room
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import LabError, UsageError, one_line
 from evmperf.model.places import is_plain
 
@@ -109,7 +110,7 @@ def _continue(url: str, file: Path, tell: Callable[[str], None]) -> None:
         done = done if resumed else 0
         length = answer.headers.get("Content-Length", "")
         size = f"{int(length) >> 20} MiB" if length.isdecimal() else "no size said"
-        tell(f"fetching {url}{' from where it was cut' if done else ''} ({size})")
+        tell(f"fetching {concealed(url)}{' from where it was cut' if done else ''} ({size})")
         with part.open("ab" if resumed else "wb") as sink:
             # As received: requests' own iterator loses what came before a connection was cut.
             for piece in answer.raw.stream(_PIECE, decode_content=False):
