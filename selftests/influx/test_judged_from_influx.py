@@ -136,8 +136,9 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
         assert dict(night.figures) == expected[number][1]
 
 
-def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):
+def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights, capsys):
     assert check(nights, "last:15") == 1
+    assert re.search(r"InfluxDB http.*: \d+ points sent\.", capsys.readouterr().err)
     kept, count = verdicts(nights)
     assert len(kept) == count > 50
     assert kept[LOST]["verdict"] == "worse"

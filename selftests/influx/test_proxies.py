@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import time
 
 import pytest
@@ -136,6 +137,16 @@ def test_a_certificate_that_nobody_here_knows_is_no_server(folder, tmp_path, mon
             send(config, folder)
         monkeypatch.setenv("SSL_CERT_FILE", str(files[0]))
         assert send(config, folder).points
+
+
+def test_who_repeats_the_token_does_not_make_it_known(folder):
+    def repeat(handler, path, body):
+        words = json.dumps({"message": handler.headers["Authorization"]}).encode()
+        handler.say(401, words, X_Platform_Error_Code="unauthorized")
+
+    with serving(repeat) as config, pytest.raises(StoreError, match=r"answers 401 \(Token ") as error:
+        send(config, folder)
+    assert config.token not in str(error.value)
 
 
 def test_pages_in_place_of_rows_are_an_error():
