@@ -49,9 +49,10 @@ def build_uboot(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
         # It adds fragments to a configuration, and says which of their options Kconfig has dropped.
         merge: list[str | Path] = ["sh", top / "scripts/kconfig/merge_config.sh", "-O", out, out / ".config"]
-        merge += [recipe.file(name) for name in spec["fragments"]]
-        said = steps.run(merge, "Configuring U-Boot", "uboot", env=env, cwd=top)
-        if lost := _DROPPED.findall(said):
+        fragments = [recipe.file(name) for name in spec["fragments"]]
+        said = steps.run([*merge, *fragments], "Configuring U-Boot", "uboot", env=env, cwd=top)
+        wanted = re.findall(r"CONFIG_\w+", "".join(file.read_text() for file in fragments))
+        if lost := [name for name in _DROPPED.findall(said) if name in wanted]:
             raise UsageError(
                 f"U-Boot's configuration does not take {', '.join(lost)}; correct the fragments."
             )
