@@ -29,17 +29,15 @@ GOALS = {
     "evmperf/commands/night *.py": 650,
     "evmperf/commands/lava *.py": 1_300,
     "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_400,
+    "evmperf/measure/supply.py evmperf/benchmarks/energy.py *.py": 150,
+    "evmperf/commands/cli/main.py evmperf/commands/cli/arguments.py *.py": 550,
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 41_998,
-    "virtual-evm *.py": 3_155,
+    "evmperf pytest_evmperf strategies *.py": 40_765,
     "guide-reader *.py": 2_755,
-    "selftests *.py": 42_425,
-    "evmperf/publish/influx *.py": 722,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 742,
-    "evmperf/lab/provision *.py": 1_434,
-    "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_430,
+    "selftests *.py": 39_765,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 510,
 }
 COMMANDS = 22
 """Commands of `evmperf` at most."""
