@@ -176,6 +176,9 @@ class MeasuringSession:
 
         `progress` is told each step of building a virtual EVM that is not built yet.
         """
+        # The report's numpy, as a Ctrl-C within its import ends its use in a process.
+        import numpy as np  # noqa: F401, PLC0415
+
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
         from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
 
