@@ -86,15 +86,18 @@ def test_everything_is_measured(env_file, tmp_path, request) -> None:
             assert sample.unit == benchmark.metric(sample.metric, case).unit
 
     # The virtual meter follows QEMU's processor time.
-    measured = {result.benchmark: result for result in results}
-    boot, disk = measured["boot_time_mmcsd"], measured["pcie_nvme_ext4"]
+    (boot,) = (result for result in results if result.benchmark == "boot_time_mmcsd")
     assert boot.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
     (joules,), (watts,) = boot.values("energy"), boot.values("mean_power")
     assert watts > 2 * REST_W
     assert joules / watts > boot.values("boot_time")[0]
-    (joules,), (watts,) = disk.values("energy"), disk.values("mean_power")
-    assert watts > REST_W
-    assert 0 < joules / watts < disk.duration_s
+    # Of a tool that works for a moment there are too few readings.
+    longer = [result for result in results if result.driver != "boot" and result.values("energy")]
+    assert longer
+    for result in longer:
+        (joules, *_), (watts, *_) = result.values("energy"), result.values("mean_power")
+        assert watts > REST_W
+        assert 0 < joules / watts < result.duration_s
 
     boots = [r for r in spool.read_records(session.folder) if isinstance(r, BootRecord)]
     phases = [mark.phase for mark in boots[0].marks]
