@@ -100,9 +100,9 @@ def test_a_disk_is_read_past_the_cache_and_left_as_it_was(here, tmp_path):
     _, _, disk = here
     before = hashlib.sha256(disk.read_bytes()).digest()
     text = outputs(gauge.command(gauge.machine(platform.machine()), f"disk {disk} 1"), tmp_path)["gauge.txt"]
-    assert gauge.figure(text, "sequential", "MB/s") > 1
-    assert gauge.figure(text, "random", "1/s") > 10
-    assert gauge.figure(text, "size", "MB") == pytest.approx(8.389, abs=0.001)
+    assert gauge.figure(text, gauge.NAME, "sequential", "MB/s") > 1
+    assert gauge.figure(text, gauge.NAME, "random", "1/s") > 10
+    assert gauge.figure(text, gauge.NAME, "size", "MB") == pytest.approx(8.389, abs=0.001)
     assert hashlib.sha256(disk.read_bytes()).digest() == before
 
 
@@ -114,7 +114,7 @@ def test_a_board_whose_tmp_runs_nothing_is_served_from_another_folder(tmp_path):
         "chmod 700 $f", f"{{ case $f in {tmp_path}/b/*) chmod 700 $f;; *) chmod 600 $f;; esac; }}"
     )
     text = outputs(run, tmp_path)["gauge.txt"]
-    assert gauge.figure(text, "clock_last", "MHz") > 10
+    assert gauge.figure(text, gauge.NAME, "clock_last", "MHz") > 10
 
 
 DISKS = """\
