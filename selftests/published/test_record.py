@@ -43,7 +43,7 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
-    caches = (scatter.history, source.places, source._figures, source._noted)
+    caches = (scatter.history, source.places, source._figures)
     for cache in caches:
         cache.cache_clear()
     yield file
