@@ -81,7 +81,7 @@ def test_everything_is_measured(env_file, tmp_path, request) -> None:
         assert {sample.metric for sample in result.samples} >= {
             metric.name for metric in benchmark.metrics_of(case) if metric.required
         }
-        for sample in (sample for sample in result.samples if not energy.metric(sample.metric)):
+        for sample in (sample for sample in result.samples if sample.metric not in energy.METRICS):
             benchmark.metric(sample.metric, case).check(sample.value)
             assert sample.unit == benchmark.metric(sample.metric, case).unit
 

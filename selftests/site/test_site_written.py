@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
+from evmperf.commands.app import sources
 from evmperf.commands.cli import main as cli
 from evmperf.judge.trends import Point, Trend
-from evmperf.measure.runs import kept
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
@@ -88,7 +88,7 @@ def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     runs = sorted((tmp_path / "results").iterdir())
     for run in runs:
-        kept.keep(tmp_path / "history", run)
+        sources.copy(tmp_path / "history", run)
     for run in runs[:-1]:
         shutil.rmtree(run)
     where = ["-o", str(tmp_path / "public"), "--results", str(tmp_path / "results")]
