@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from statistics import fmean
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -162,18 +163,20 @@ def test_nights_can_be_stepped_through_without_a_mouse(opened):
     assert card.locator("strong").inner_text() == last
 
 
-def test_every_sample_is_on_the_page_of_its_case(opened, results):
+def test_every_sample_is_on_the_page_of_its_case_and_the_figure_is_their_mean(opened, results):
     drawn = {
-        (series["metric"], run): values
+        (series["metric"], run): (figure, values)
         for series in json.loads(opened(CASE).locator("#data").text_content())
-        for run, values in zip(series["runs"], series["values"], strict=True)
+        for run, figure, values in zip(series["runs"], series["figures"], series["values"], strict=True)
     }
     for number, folder in enumerate(sorted(results.glob("am64x-hsevm-*"))):
         (result,) = (
             r for r in spool.read_results(folder) if (r.benchmark, r.case) == ("emmc_ext4", "102400")
         )
         for metric in {sample.metric for sample in result.samples}:
-            assert drawn.pop((metric, number)) == pytest.approx(result.values(metric), rel=1e-5)
+            figure, values = drawn.pop((metric, number))
+            assert values == pytest.approx(result.values(metric), rel=1e-5)
+            assert figure == pytest.approx(fmean(values), rel=1e-5)
     assert drawn == {}
 
 

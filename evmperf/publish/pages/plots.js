@@ -79,7 +79,7 @@ const evmperf = (() => {
     }, [xs, values], element));
   }
 
-  // One metric over the nights: `points` are { x (seconds), values, other, ... } in the order of
+  // One metric over the nights: `points` are { x (seconds), figure, values, other, ... } in the order of
   // time, `levels` have { from, to (indices), level, spread }, `marks` { x, text, kind }.
   function trend(element, spec, picked) {
     const { points, levels, marks } = spec;
@@ -116,7 +116,7 @@ const evmperf = (() => {
             c.strokeStyle = css("--ink");
             c.lineWidth = 2 * devicePixelRatio;
             c.beginPath();
-            c.arc(x, u.valToPos(p.median, "y", true), 3.5 * radius, 0, 7);
+            c.arc(x, u.valToPos(p.figure, "y", true), 3.5 * radius, 0, 7);
             c.stroke();
           }
         });
@@ -150,10 +150,10 @@ const evmperf = (() => {
       axes: [axis(null, { space: 64, incrs: [1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365, 730].map((days) => days * DAY), values: (_, splits, __, ___, step) => splits.map((time) => new Date(time * 1000).toISOString().slice(...(step < 28 * DAY ? [5, 10] : [0, 7]))) }), measured(low - margin > 0 ? `${spec.unit}, not from 0` : spec.unit)],
       cursor: { y: false, drag: { x: true, y: false } },
       series: [{ value: (_, v) => (v === null ? "–" : new Date(v * 1000).toISOString().slice(0, 10)), label: "night" }, {
-        label: spec.count ? "median" : spec.metric, stroke: () => colour(0), width: 1, spanGaps: true, points: { show: false },
+        label: spec.count ? "mean" : spec.metric, stroke: () => colour(0), width: 1, spanGaps: true, points: { show: false },
         value: (_, v) => (v === null ? "–" : `${number(v)} ${spec.unit}`),
       }],
-    }, [xs, points.map((p) => (p.other ? null : p.median))], element)));
+    }, [xs, points.map((p) => (p.other ? null : p.figure))], element)));
     return {
       choose,
       step: (by) => choose(chosen < 0 ? points.length - 1 : chosen + by),

@@ -68,7 +68,7 @@ def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
     if len(text) <= _LARGEST:
         return text, ""
     text = _encoded([_series(trend, runs, few=True) for trend in trends])
-    sentence = "Of each night only the lowest and highest sample and the median are shown"
+    sentence = "Of each night only the lowest and highest sample and the mean are shown"
     first = 0
     while len(text) > _LARGEST:
         # The share of nights that will fit, and a little less.
@@ -82,12 +82,12 @@ def _encoded(value: object) -> str:
 
 
 def _series(trend: Trend, runs: Sequence[Run], few: bool = False, first: int = 0) -> dict[str, object]:
-    """One metric: each night's run (index) and samples, or a `few` of more than three, and the levels of
-    enough nights.
+    """One metric: each night's run (index), mean and samples (the lowest and highest if `few`), and the
+    levels of enough nights.
     """
     points = [point for point in trend.points if point.run >= first]
     samples = (
-        (min(one.samples), one.value, max(one.samples)) if few and len(one.samples) > 3 else one.samples
+        (min(one.samples), max(one.samples)) if few and len(one.samples) > 2 else one.samples
         for one in points
     )
     verdict, at = trend.verdict, trend.off_since(runs)
@@ -95,6 +95,7 @@ def _series(trend: Trend, runs: Sequence[Run], few: bool = False, first: int = 0
         "metric": trend.key.metric,
         "unit": trend.unit,
         "runs": [point.run for point in points],
+        "figures": [_short(point.value) for point in points],
         "values": [[_short(value) for value in of_night] for of_night in samples],
         "other": {number: point.other for number, point in enumerate(points) if point.other},
         "levels": [

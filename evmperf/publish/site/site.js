@@ -16,11 +16,6 @@
   const address = (report) => (report.includes("://") ? report : root + report);
   const date = (run) => new Date(run[0] * 1000).toISOString().slice(0, 16).replace("T", " ");
 
-  function median(values) {
-    const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
-    return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-  }
-
   // A run is [seconds, id as a shell word, release, kernel, report, CI job].
   function links(run) {
     const found = make("span");
@@ -32,10 +27,9 @@
   JSON.parse(holder.textContent).forEach((series, number) => {
     const section = document.querySelector(`[data-number="${number}"]`);
     const night = section.dataset.night;
-    const points = series.runs.map((run, at) => {
-      const values = series.values[at];
-      return { x: runs[run][0], run, values, median: median(values), other: series.other[at] || "" };
-    });
+    const points = series.runs.map((run, at) => ({
+      x: runs[run][0], run, figure: series.figures[at], values: series.values[at], other: series.other[at] || "",
+    }));
     const where = new Map(points.map((p, at) => [p.run, at]));
     // A level begins at a night that is there.
     const levels = series.levels.map(([from, to, level, spread]) => ({ from: where.get(from) ?? 0, to: where.get(to) ?? points.length - 1, level, spread }));
@@ -51,7 +45,7 @@
     marks.sort((a, b) => a.x - b.x);
 
     const card = section.querySelector(".picked");
-    const said = (p) => `${p.values.length > 1 ? "median " : ""}${evmperf.number(p.median)} ${series.unit}`;
+    const said = (p) => `${p.values.length > 1 ? "mean " : ""}${evmperf.number(p.figure)} ${series.unit}`;
     const drawn = evmperf.trend(section.querySelector(".plot"), { points, levels, marks, unit: series.unit, metric: series.metric, count: points.some((p) => p.values.length > 1) }, (p, at) => {
       const run = runs[p.run];
       card.replaceChildren();
