@@ -35,7 +35,8 @@ class Claim:
         user = os.environ.get("LG_USERNAME") or getpass.getuser()
         self._token = "-".join(board.locks)
         token, _, files = os.environ.get(JOIN, "").partition(" ")
-        inherited = {name: int(file) for name, _, file in (each.partition(":") for each in files.split())}
+        shared = (each.partition(":") for each in files.split())
+        inherited = {name: int(file) for name, _, file in shared if file.isdecimal()}
         held = bool(inherited) and all(locks.is_held(*each) for each in inherited.items())
         self._shares = held and token == self._token
         # Whoever started us for a board of theirs has put their run into the name.
