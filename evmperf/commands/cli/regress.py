@@ -1,7 +1,6 @@
 """`evmperf check` and `compare`: runs judged, and what differs between them."""
 
 import argparse
-import contextlib
 import dataclasses
 import fnmatch
 import functools
@@ -216,10 +215,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
         tell(f"{folder}: is still being measured; check it again after its end to keep the verdicts")
         return
     against.keep(folder, judgement)
-    with contextlib.suppress(FileNotFoundError):
-        (folder / page.CHANGED).unlink()
-    if changed:
-        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    (folder / page.CHANGED).write_text(changed, encoding="utf-8")
     decided = any(map(judgement.count, (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)))
     # A first run has nothing to be judged by: its page stays as it was.
     if decided or judgement.goals or not (folder / page.NAME).is_file():
