@@ -27,12 +27,12 @@ _POINT = 0.12
 
 def doubts(run: Run, figures: Mapping[Key, Figure], others: History | None = None) -> dict[Key, str]:
     """Why published figures of a run are not judged, by key: by figures beside them or the board's other
-    releases (default: the record's). What the guide's own arithmetic proves, no other release disproves.
+    releases (default: the record's).
     """
-    reasons, proven = artefacts.doubts(figures, run.board), artefacts.proven(figures)
+    reasons = artefacts.doubts(figures, run.board)
     others = beside(identity.board(run.board), run.os) if others is None else others
     for key, figure in figures.items():
-        if key in reasons or key in proven or not figure.published:
+        if key in reasons or not figure.published:
             continue
         series = others.get(key, {})
         if why := out_of_line(figure.mean, figure.unit, series, record.same_time(run.release)):

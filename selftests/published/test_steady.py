@@ -66,21 +66,6 @@ def test_only_published_figures_are_doubted_for_their_history():
     assert steady.doubts(RUN, one(5.3, count=3), {KEY: STEADY}) == {}
 
 
-@pytest.mark.parametrize(
-    ("clock", "per_mhz", "doubted"),
-    [(1250.0, 2.76, set()), (400.0, 9.0, {"cpu_clock", "dhrystone_per_mhz"}), (1250.0, 9.0, {"cpu_clock"})],
-)
-def test_what_a_guide_s_own_arithmetic_proves_no_other_release_disproves(clock, per_mhz, doubted):
-    rows = {"cpu_clock": clock, "dhrystone_per_second": 6060606.0, "dhrystone_per_mhz": per_mhz}
-    known = figures("dhrystone", **{f"_{case}__perf": value for case, value in rows.items()})
-    others = {
-        Key("dhrystone", case, "perf"): {(n,): (str(n), "", value) for n in range(4)}
-        for case, value in (("cpu_clock", 400.0), ("dhrystone_per_mhz", 9.0))
-    }
-    found = steady.doubts(Run("r", "x1-evm", "full", os="Linux", release="12.01"), known, others)
-    assert {key.case for key in found} == doubted
-
-
 def test_no_verdict_builds_on_a_doubtful_figure():
     other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
     baseline = {KEY: (other, one(53.0)[KEY])}
