@@ -65,15 +65,10 @@ json.dump(used, open(sys.argv[1], "w"))
 """A process's peak begins with the size of what started it, so a small one must."""
 
 
-def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str) -> Used:
+def used(command: Sequence[str], good: Sequence[int] = (0,)) -> Used:
     """Run a process and account for it alone; raises RuntimeError for an exit status not `good`."""
     with tempfile.NamedTemporaryFile(prefix="evmperf-used-") as told:
-        subprocess.run(
-            [sys.executable, "-S", "-c", _LAUNCHER, told.name, *command],
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            check=True,
-        )
+        subprocess.run([sys.executable, "-S", "-c", _LAUNCHER, told.name, *command], cwd=ROOT, check=True)
         status, wall_s, cpu_s, peak_mib = json.load(told)
     if status not in good:
         raise RuntimeError(f"{shlex.join(command)} ended with {status}")
