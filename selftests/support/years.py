@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from evmperf.benchmarks import catalogue
 from evmperf.measure.runs import spool
 from evmperf.model.facts import Facts
-from evmperf.model.results import Case, Metric, Result, Sample, Status
+from evmperf.model.results import Case, Metric, Result, Sample
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
+from selftests.support import spools
 
 BEGAN = datetime(2025, 11, 22, 1, tzinfo=UTC)
 _RELEASES = ("11.00", "11.01", "11.02", "12.00")
@@ -116,21 +117,14 @@ def _values(level, night: int, samples: int, generator) -> list[float]:
 
 
 def _result(run: Run, name: str, case: Case, found: Mapping[Metric, list[float]]) -> Result:
-    benchmark = catalogue.benchmark(name)
     values = tuple(
         Sample(metric.name, value, str(metric.unit), number, run.started_ns + number)
         for metric, several in found.items()
         for number, value in enumerate(several)
     )
-    return Result(
-        name,
-        benchmark.version,
-        benchmark.driver,
-        case.label,
-        case.params,
-        "full",
-        Status.MEASURED,
-        values,
+    return spools.a_case(
+        **spools.row(catalogue.benchmark(name), case),
+        samples=values,
         tools={"fio": "fio-3.36"},
         started_ns=run.started_ns,
         raw=(f"raw/{name}/{case.label}/0.json",),
