@@ -136,7 +136,7 @@ lava-lab-down: ## stop it
 	@$(BIN)/python -m selftests.support.lavalab down
 
 lava-test: lava-lab $(VENV)/.tests ## the tests on a real LAVA that are too long for `make test`
-	$(BIN)/pytest selftests/lava --all-lava-jobs
+	$(BIN)/pytest selftests/lava -m "virtual_evm or long_lava_job"
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
 	rm -rf results $(VENV) build *.egg-info

@@ -117,6 +117,9 @@ def pytest_collection_modifyitems(config, items):
             if fixtures.intersection(item.fixturenames):
                 item.add_marker(name)
         account.check_parameters(item)
+        for mark in [*item.iter_markers()]:
+            if mark.name.startswith("long_") and mark.name not in config.option.markexpr:
+                item.add_marker(pytest.mark.skip(reason=f"too long for CI: give -m {mark.name}"))
     if hasattr(config, "workerinput"):
         from selftests.support.workers import longest_first
 
