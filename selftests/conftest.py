@@ -130,5 +130,3 @@ def pytest_terminal_summary(terminalreporter, config):
     if config.option.durations is not None:
         terminalreporter.section("seconds by part of the tests")
         terminalreporter.write_line("\n".join(account.of_parts(terminalreporter)))
-    if line := account.without_shared(terminalreporter):
-        terminalreporter.write_line(line)
