@@ -228,9 +228,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--bystanders", action="store_true", help="harmless changes in place of faults")
-    parser.add_argument(
-        "--healthy", type=int, default=2, metavar="N", help="healthy runs to compare (default: 2)"
-    )
+    parser.add_argument("--healthy", type=int, default=2, metavar="N", help="healthy runs (default: 2)")
     command.add_names(parser, [fault.name for fault in FAULTS + BYSTANDERS])
     given = parser.parse_args(words)
     faults = {fault.name: fault for fault in (BYSTANDERS if given.bystanders else FAULTS)}
