@@ -107,21 +107,21 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     return spool.folder
 
 
-def of_catalogue(results: Path, profile: str = "full", rows: int | None = None, **changes: object) -> Path:
+def of_catalogue(results: Path, rows: int | None = None, **changes: object) -> Path:
     """A made-up run of everything there is: each case (or so many of each benchmark), metric and
     repetition, its values in the middle of what is plausible; one boot cycle has failed and one
     output was refused.
     """
-    run = a_run(**{"id": f"everything-{profile}", "profile": profile, "exit_status": 1} | changes)
+    run = a_run(**{"id": "everything-full", "profile": "full", "exit_status": 1} | changes)
     spool = Spool(results, run)
     number = 0
     for benchmark in catalogue.benchmarks().values():
-        for case in benchmark.cases(profile)[:rows]:
+        for case in benchmark.cases("full")[:rows]:
             began_ns = run.started_ns + number * 10**9
             samples = tuple(
                 Sample(metric.name, _plausible(metric, n), str(metric.unit), n, began_ns + n)
                 for metric in benchmark.metrics_of(case)
-                for n in range(benchmark.profiles[profile].repeats)
+                for n in range(benchmark.profiles["full"].repeats)
             )
             spool.append(a_result(run, number, **row(benchmark, case), samples=samples))
             number += 1
