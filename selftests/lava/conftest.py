@@ -10,8 +10,7 @@ import pytest
 
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from selftests.support import web
-from selftests.support.lava_labs import started
-from selftests.support.lavalab import Lab
+from selftests.support.lavalab import Lab, started
 
 
 @pytest.fixture(scope="session")

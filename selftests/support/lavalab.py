@@ -17,10 +17,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
 import requests
 from evmperf_virtual import board as boards
 from evmperf_virtual import envfile, image
@@ -121,6 +122,21 @@ def down() -> bool:
     for name in (NATIVE, HOST):
         LabClient(name).stop()
     return lab is not None
+
+
+@contextlib.contextmanager
+def started(tmp_path_factory: pytest.TempPathFactory, variant: str) -> Iterator[Lab]:
+    """A lab of a test's own, with a state folder of its own."""
+    state = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_STATE", str(state))
+        patch.setenv("XDG_CONFIG_HOME", str(state / "no-config"))
+        for name in (URL_VARIABLE, TOKEN_VARIABLE):
+            patch.delenv(name, raising=False)
+        try:
+            yield up(print, variant)
+        finally:
+            down()
 
 
 def _share(state: Path, variant: str) -> dict[str, str | int]:
