@@ -20,7 +20,7 @@ def spread(folder, *words, **files):
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    virtual_evm: x\n")
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
-    words = [*words, "--rootdir", folder, "-c", folder / "pytest.ini", folder]
+    words = (*words, "--rootdir", folder, "-c", folder / "pytest.ini", folder)
     return programs.pytest(*words, PYTHONPATH=str(ROOT))
 
 
