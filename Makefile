@@ -9,7 +9,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 # How many processes run the tests: two have the virtual EVMs, and the others wait more than they compute.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
 # $(call selftests,EXPRESSION of markers): side by side, then one by one those that cannot hold beside others.
-PYTEST = $(BIN)/pytest selftests --durations=25 --durations-min=1
+PYTEST = $(BIN)/pytest selftests --durations=25 --durations-min=1 -rs
 selftests = status=0; \
 	$(PYTEST) -n $(WORKERS) -m "$(if $(1),$(1) and) not alone" --junitxml=selftests.xml || status=$$?; \
 	$(PYTEST) -m "$(if $(1),$(1) and) alone" --junitxml=selftests-alone.xml || status=$$?; \
@@ -136,7 +136,7 @@ lava-lab-down: ## stop it
 	@$(BIN)/python -m selftests.support.lavalab down
 
 lava-test: lava-lab $(VENV)/.tests ## the tests on a real LAVA that are too long for `make test`
-	$(BIN)/pytest selftests/lava --all-lava-jobs
+	$(BIN)/pytest selftests/lava -m "virtual_evm or long_lava_job"
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
 	rm -rf results $(VENV) build *.egg-info

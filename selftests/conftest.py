@@ -117,6 +117,9 @@ def pytest_collection_modifyitems(config, items):
             if fixtures.intersection(item.fixturenames):
                 item.add_marker(name)
         account.check_parameters(item)
+        for mark in [*item.iter_markers()]:
+            if mark.name.startswith("long_") and mark.name not in config.option.markexpr:
+                item.add_marker(pytest.mark.skip(reason=f"too long for CI: give -m {mark.name}"))
     if hasattr(config, "workerinput"):
         from selftests.support.workers import longest_first
 
@@ -127,5 +130,3 @@ def pytest_terminal_summary(terminalreporter, config):
     if config.option.durations is not None:
         terminalreporter.section("seconds by part of the tests")
         terminalreporter.write_line("\n".join(account.of_parts(terminalreporter)))
-    if line := account.without_shared(terminalreporter):
-        terminalreporter.write_line(line)

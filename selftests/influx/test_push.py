@@ -193,7 +193,9 @@ def test_what_is_too_old_for_the_bucket_is_passed_over_and_the_rest_arrives(
     for night in range(30):
         run = spools.a_run(night, started_ns=now - night * 86_400 * 10**9)
         spools.write(tmp_path, run, [spools.a_result(run, n) for n in range(3)])
-    spools.guide_of_catalogue(tmp_path)
+    guide = spools.a_run(id="guide", kind="guide", started_ns=0, ended_ns=0)
+    cell = Published("write_throughput", "MB/s", 50.0, line=1)
+    spools.write(tmp_path, guide, [spools.a_case(published=(cell,))])
     (tmp_path / "made-up-0003" / "run.json").write_text("{")
     with Store(config) as store:
         said = list(push_all(store, waiting(tmp_path, config)))

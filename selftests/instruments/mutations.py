@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from evmperf.model.errors import RefusedOutput
 from selftests.instruments import command
@@ -67,25 +67,6 @@ _KINDS = (
 )
 
 
-@dataclass
-class Count:
-    """What became of the damaged texts of one parser."""
-
-    calls: int = 0
-    own: int = 0
-    refused: int = 0
-    once: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def add(self, other: Count) -> None:
-        """Count the other's, too."""
-        self.calls += other.calls
-        self.own += other.own
-        self.refused += other.refused
-        self.once += other.once
-        self.wrong += other.wrong
-
-
 def subjects() -> list[Recording]:
     """Every whole text that holds a number, with the call that reads it."""
     own = [r for r in all_recordings() if r.expected is not None and not r.edited]
@@ -116,30 +97,27 @@ def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, s
             yield at, text[:at] + line + text[at:], ""
 
 
-def count(recording: Recording, kind: str, places: int = 0) -> Count:
-    """Damage each of the recording's texts in this way."""
-    counted = Count()
+def outcomes(recording: Recording, kind: str, places: int = 0) -> Iterator[tuple[str, str]]:
+    """What became of each of the recording's texts, damaged in this way: its own number, refused, wrong, or
+    one that the tool prints `once`; and where it was damaged.
+    """
     expected = approximately(recording.expected)
-    name = recording.short
     for index, text in enumerate(recording.texts):
         for at, damaged, lost in damages(text, kind, places):
             texts = [*recording.texts[:index], damaged, *recording.texts[index + 1 :]]
-            counted.calls += 1
             try:
                 value = recording.parse(*texts)
             except RefusedOutput:
-                counted.refused += 1
-                continue
+                value = None
             near = kind == "digit turned" and _near(value, recording.expected)
             if value in (None, "", []):
-                counted.refused += 1
+                what = "refused"
             elif value == expected or _is_part(value, recording.expected):
-                counted.own += 1
-            elif lost in set("0123456789.+-E") and (name in ONCE or near):
-                counted.once += 1
+                what = "own"
             else:
-                counted.wrong.append(f"{recording.name}: {kind} at {at} of text {index}: {value}")
-    return counted
+                is_digit = lost in set("0123456789.+-E")
+                what = "once" if is_digit and (recording.short in ONCE or near) else "wrong"
+            yield what, f"{recording.name}: {kind} at {at} of text {index}: {value}"
 
 
 def _is_part(value: object, expected: object) -> bool:
@@ -172,39 +150,34 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TOOL", help="one tool, as `nbench`")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="wrong numbers to show")
     options = parser.parse_args(words)
-    by_kind = {kind: Count() for kind in _KINDS}
-    by_parser: dict[str, Count] = {}
+    by_kind = {kind: Counter[str]() for kind in _KINDS}
+    by_parser: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    wrong: defaultdict[str, list[str]] = defaultdict(list)
     for recording in subjects():
         name = recording.short
         if not name.startswith(options.only):
             continue
         for kind, counted in by_kind.items():
-            found = count(recording, kind, options.places)
-            counted.add(found)
-            by_parser.setdefault(name, Count()).add(found)
+            for what, where in outcomes(recording, kind, options.places):
+                counted[what] += 1
+                by_parser[name][what] += 1
+                if what == "wrong":
+                    wrong[name].append(where)
     _print_table("parser", dict(sorted(by_parser.items())))
     print()
     _print_table("damage", by_kind)
-    for counted in by_parser.values():
-        for line in counted.wrong[: options.show]:
-            print(line)
-    return 1 if any(found.wrong for found in by_parser.values()) else 0
+    for lines in wrong.values():
+        print(*lines[: options.show], sep="\n")
+    return 1 if wrong else 0
 
 
-def _print_table(title: str, counts: dict[str, Count]) -> None:
-    total = Count()
+def _print_table(title: str, counts: Mapping[str, Counter[str]]) -> None:
     print(f"{title:<34} {'calls':>9} {'own':>9} {'refused':>9} {'wrong':>7} {'once':>7}")
-    for name, counted in counts.items():
-        total.add(counted)
-        _print_row(name, counted)
-    _print_row("all", total)
-
-
-def _print_row(name: str, counted: Count) -> None:
-    print(
-        f"{name:<34} {counted.calls:9} {counted.own:9} {counted.refused:9} "
-        f"{len(counted.wrong):7} {counted.once:7}"
-    )
+    for name, found in {**counts, "all": sum(counts.values(), Counter())}.items():
+        print(
+            f"{name:<34} {found.total():9} {found['own']:9} {found['refused']:9} "
+            f"{found['wrong']:7} {found['once']:7}"
+        )
 
 
 if __name__ == "__main__":

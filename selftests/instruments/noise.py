@@ -1,4 +1,4 @@
-"""Noise that boards and labs make, as pairs of measurements of one board, for simulations.
+"""Noise that boards and labs make, for simulations.
 
 Each kind is a series of 2 n values in the order of measuring, around 1, of which the spread from
 one to the next is about `CV`; some drift or have tails, steps or few distinct values.

@@ -25,9 +25,8 @@ from evmperf.measure.runs import spool
 from evmperf.model.errors import LabError
 from evmperf.model.figures import figures
 from selftests.instruments import command
-from selftests.support import virtualbench
+from selftests.support import programs, virtualbench
 
-_BIN = Path(sys.executable).parent
 _OFF_S = 240.0
 """A round whose proof was killed goes on to its end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -53,22 +52,8 @@ class Proof:
         self.file = virtualbench.board_file(lab, "virtual", folder)
         keyword = " and ".join(filter(None, (setting.benchmark, setting.case)))
         for run, more in (("good", []), ("bad", [f"--vary=run:{setting.text}"])):
-            words = [
-                f"--lg-env={self.file}",
-                "-k",
-                keyword,
-                "--profile=quick",
-                f"--run-id={run}",
-                "-q",
-                *more,
-            ]
-            done = subprocess.run(
-                [_BIN / "pytest", "-p", "no:cacheprovider", *words],
-                cwd=folder,
-                text=True,
-                capture_output=True,
-                check=False,
-            )
+            words = [f"--lg-env={self.file}", "-k", keyword, "--profile=quick", f"--run-id={run}", *more]
+            done = programs.pytest(*words, cwd=folder)
             if done.returncode:
                 raise LabError(f"{run}: {done.stdout}{done.stderr}")
         good, bad = (figures(spool.read_results(folder / "results" / run)) for run in ("good", "bad"))
@@ -84,7 +69,7 @@ class Proof:
         words = ["why", "bad", f"{self._setting.benchmark} {self._setting.case}".strip(), "--against=good"]
         words += [f"--prove={budget}", f"--lg-env={self.file}"]
         return subprocess.Popen(
-            [_BIN / "evmperf", *words],
+            [sys.executable, "-m", "evmperf", *words],
             cwd=self._folder,
             text=True,
             stdin=self._agreed.open(),
@@ -121,16 +106,9 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print a line a setting, or a line an interruption."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--budget", default="30m", metavar="TIME", help="time of a proof (default: 30m)")
-    parser.add_argument(
-        "--interrupt", type=int, default=0, metavar="N", help="end the proof of each setting N times"
-    )
-    parser.add_argument(
-        "--faults",
-        type=Path,
-        default=Path(__file__).with_name("proofs.yaml"),
-        metavar="FILE",
-        help="settings",
-    )
+    parser.add_argument("--interrupt", type=int, default=0, metavar="N", help="end each proof N times")
+    own = Path(__file__).with_name("proofs.yaml")
+    parser.add_argument("--faults", type=Path, default=own, metavar="FILE", help="settings")
     parser.add_argument("names", nargs="*", metavar="NAME", help="names or parts of names; default: all")
     given = parser.parse_args(words)
     settings = msgspec.yaml.decode(given.faults.read_bytes(), type=dict[str, Setting])
@@ -153,15 +131,8 @@ def main(words: Sequence[str] | None = None) -> None:
                 said = proof.interrupted(number, after_s)
                 after = proof.shown()
                 fine = not said and after == before
-                print(
-                    name,
-                    _SIGNALS[number % 3].name,
-                    f"{after_s:.1f} s",
-                    said or after,
-                    "right" if fine else "WRONG",
-                    sep="  ",
-                    flush=True,
-                )
+                how = f"{_SIGNALS[number % 3].name} after {after_s:.1f} s"
+                print(name, how, said or after, "right" if fine else "WRONG", sep="  ", flush=True)
                 right, total = right + fine, total + 1
     print(f"{right} of {total} {'boards were as before' if given.interrupt else 'causes were proven'}")
 

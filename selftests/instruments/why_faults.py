@@ -140,23 +140,13 @@ class Board:
         spool.release()
         return spool.folder
 
-    def try_fault(self, fault: Fault, healthy: Path) -> Found:
-        """Make a fault, measure with it, take it back, and ask why."""
-        number = (FAULTS + BYSTANDERS).index(fault)
-        return self.ask(fault, self.with_fault(fault, f"fault-{number}"), healthy)
-
-    def with_fault(self, fault: Fault, name: str) -> Path:
+    def measure_with(self, fault: Fault) -> Path:
         """Measure the case of a fault with it; the run's folder."""
         self._do(fault, fault.make)
         try:
-            return self.measure(name, *fault.before, fault.case)
+            return self.measure(f"fault-{(FAULTS + BYSTANDERS).index(fault)}", *fault.before, fault.case)
         finally:
             self._do(fault, fault.end)
-
-    def ask(self, fault: Fault | None, folder: Path, healthy: Path) -> Found:
-        """What `why` says of the cases of a run."""
-        case = CASES[fault.case][0] if fault else "_"
-        return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
     def _do(self, fault: Fault, text: str) -> None:
         if fault.where == "qemu":
@@ -218,19 +208,23 @@ def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2)
         cases = tuple(dict.fromkeys(fault.case for fault in faults))
         healthy = there.measure("healthy", *cases)
         for number in range(1, healthy_runs):
-            yield there.ask(None, there.measure(f"healthy-{number}", *cases), healthy)
+            yield _asked(None, there.measure(f"healthy-{number}", *cases), healthy)
         for fault in faults:
-            yield there.try_fault(fault, healthy)
-        yield there.ask(None, there.measure("healthy-after", *cases), healthy)
+            yield _asked(fault, there.measure_with(fault), healthy)
+        yield _asked(None, there.measure("healthy-after", *cases), healthy)
+
+
+def _asked(fault: Fault | None, folder: Path, healthy: Path) -> Found:
+    """What `why` says of the cases of a run."""
+    case = CASES[fault.case][0] if fault else "_"
+    return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--bystanders", action="store_true", help="harmless changes in place of faults")
-    parser.add_argument(
-        "--healthy", type=int, default=2, metavar="N", help="healthy runs to compare (default: 2)"
-    )
+    parser.add_argument("--healthy", type=int, default=2, metavar="N", help="healthy runs (default: 2)")
     command.add_names(parser, [fault.name for fault in FAULTS + BYSTANDERS])
     given = parser.parse_args(words)
     faults = {fault.name: fault for fault in (BYSTANDERS if given.bystanders else FAULTS)}

@@ -9,19 +9,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
-from selftests.support import on_request, web
-from selftests.support.lava_labs import started
-from selftests.support.lavalab import Lab
-
-OPTION = "--all-lava-jobs"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    on_request.add_option(parser, OPTION)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    on_request.skip_unless_asked(config, items, OPTION, "long_lava_job")
+from selftests.support import web
+from selftests.support.lavalab import Lab, started
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
 from selftests.support import cardimage, web
 from selftests.support import lavalab as labs
-from selftests.support.lava_labs import started
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]
 
@@ -23,7 +22,7 @@ KEYWORD = "emmc_vfat"
 @pytest.fixture
 def card_lab(tmp_path_factory):
     """A LAVA whose own board boots from a card behind a switch."""
-    with started(tmp_path_factory, VARIANT) as lab:
+    with labs.started(tmp_path_factory, VARIANT) as lab:
         yield lab
 
 

@@ -1,6 +1,4 @@
-"""What stands for cards and their hosts. Tests that boot a virtual EVM more often than CI has time
-for wait to be asked for.
-"""
+"""What stands for cards and their hosts."""
 
 import shutil
 import subprocess
@@ -12,17 +10,7 @@ import pytest
 from evmperf.lab.provision import download
 from selftests.provision import imagelab, imageserver
 from selftests.provision.cards import MIB, Image, used_card
-from selftests.support import cardimage, on_request
-
-OPTION = "--all-provisioning"
-
-
-def pytest_addoption(parser):
-    on_request.add_option(parser, OPTION)
-
-
-def pytest_collection_modifyitems(config, items):
-    on_request.skip_unless_asked(config, items, OPTION, "long_provisioning")
+from selftests.support import cardimage
 
 
 @pytest.fixture

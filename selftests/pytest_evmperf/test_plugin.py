@@ -15,7 +15,7 @@ from evmperf.model.replies import answer
 from pytest_evmperf import options
 from pytest_evmperf.plugin import TESTS
 from pytest_evmperf.session import pytest_keyboard_interrupt
-from selftests.support.programs import pytest_at_once
+from selftests.support import programs
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
@@ -40,7 +40,7 @@ def test_an_interrupt_between_two_lines_has_a_report():
 def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     (tmp_path / "no_catalogue.py").write_text(NO_CATALOGUE)
     words = ["-p", "no_catalogue", "--lg-env", "am64x.yaml", f"--results={tmp_path}", "tests/test_emmc.py"]
-    done = pytest_at_once(*words, LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
+    done = programs.pytest(*words, LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "1 skipped" in done.stdout
 
@@ -60,7 +60,7 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
     file = tmp_path / "session.json"
     own = (*VIRTUAL, "--answer", file, f"--results={tmp_path / 'results'}")
-    done = pytest_at_once(*own, *words, environment=WITHOUT_LAB, EVMPERF_LOCKS=str(tmp_path))
+    done = programs.pytest(*own, *words, environment=WITHOUT_LAB, EVMPERF_LOCKS=str(tmp_path))
     assert done.returncode == status, done.stdout + done.stderr
     reply = answer(file, done.returncode)
     assert reply.ending is Ending.WRONG
@@ -73,7 +73,7 @@ def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, statu
 def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text((ENV_DIR / "virtual.yaml").read_text())
-    done = pytest_at_once("--lg-env", file, "--collect-only", "-q")
+    done = programs.pytest("--lg-env", file, "--collect-only", "-q")
     tests = [line for line in done.stdout.splitlines() if "::" in line]
     assert tests, done.stderr
     # tests/test_emmc.py declares test_emmc, and so on; no selftest is named like its file.
@@ -95,7 +95,7 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(tmp_
     ],
 )
 def test_a_wrong_call_is_a_few_words(words, said):
-    done = pytest_at_once(*words, environment=WITHOUT_LAB)
+    done = programs.pytest(*words, environment=WITHOUT_LAB)
     assert done.returncode == ExitStatus.USAGE
     assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -131,7 +131,7 @@ def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
 def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path, words, status):
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
     results = tmp_path / "results"
-    done = pytest_at_once("-n", "1", f"--results={results}", *words, cwd=tmp_path, environment=WITHOUT_LAB)
+    done = programs.pytest("-n", "1", f"--results={results}", *words, cwd=tmp_path, environment=WITHOUT_LAB)
     assert done.returncode == status, done.stdout + done.stderr
     assert not results.exists()
 
@@ -139,5 +139,5 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path, wo
 def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
     (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
     words = ["-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only", f"--results={tmp_path / 'results'}"]
-    done = pytest_at_once(*words, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
+    done = programs.pytest(*words, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

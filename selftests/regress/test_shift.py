@@ -11,9 +11,14 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Reason, Verdict
-from selftests.instruments.speed.noises import CV, KINDS, made
+from selftests.instruments.noise import CV, KINDS
 
 _OFF = (Reason.NOISE, Reason.ODD)
+
+
+def made(random, metrics, nights, kind="normal, 2 %"):
+    """Figures around 100 of a lab in which nothing changes, a row a metric."""
+    return 100 * (1 + np.array([KINDS[kind](random, nights) for _ in range(metrics)]))
 
 
 def judged(values, alike=0):
@@ -33,7 +38,7 @@ def judged(values, alike=0):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_of_many_spreads_is_found_whatever_the_noise(kind):
-    values = made(kind, np.random.default_rng(4), 60, 43)
+    values = made(np.random.default_rng(4), 60, 43, kind)
     values[3, 40:] *= 0.6
     verdicts, causes = judged(values)
     assert verdicts[3].outcome is Outcome.WORSE
@@ -43,7 +48,7 @@ def test_a_step_of_many_spreads_is_found_whatever_the_noise(kind):
 @pytest.mark.parametrize("odd", [0.5, 2.0])
 @pytest.mark.parametrize("night", [2, 12, 25])
 def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
-    values = made("independent", np.random.default_rng(night), 1, 33)
+    values = made(np.random.default_rng(night), 1, 33)
     values[0, night] *= odd
     for last, step in ((31, 0.9), (33, 0.9), (31, 0.5), (33, 0.5)):
         there = values[:, :last].copy()
@@ -54,7 +59,7 @@ def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
 
 
 def test_who_drifts_is_found_by_the_oldest_nights():
-    values = made("independent", np.random.default_rng(6), 60, 120)
+    values = made(np.random.default_rng(6), 60, 120)
     values[7, 30:] *= 1 - 0.0005 * np.arange(1, 91)
     found = shift.judge([list(map(float, row)) for row in values], worse=[-1] * 60)
     assert found[7].p < shift.LEVEL / 60
@@ -63,7 +68,7 @@ def test_who_drifts_is_found_by_the_oldest_nights():
 
 
 def test_what_a_metric_did_twice_before_is_its_habit():
-    values = made("independent", np.random.default_rng(7), 60, 40)
+    values = made(np.random.default_rng(7), 60, 40)
     for night in (10, 20, 39):
         values[5, night] *= 0.7
     verdicts, _ = judged(values)
@@ -71,7 +76,7 @@ def test_what_a_metric_did_twice_before_is_its_habit():
 
 
 def test_what_is_slow_as_a_whole_is_the_boards_unless_something_known_began_with_it():
-    values = made("independent", np.random.default_rng(8), 60, 43)
+    values = made(np.random.default_rng(8), 60, 43)
     values[:, 40:] *= 0.8
     tonight = values[:, :41]
     assert all(verdict.outcome is Outcome.WORSE for verdict in judged(tonight)[0])
@@ -82,7 +87,7 @@ def test_what_is_slow_as_a_whole_is_the_boards_unless_something_known_began_with
 
 
 def test_nights_on_which_the_board_was_slow_hide_no_loss_of_a_night_on_which_it_is_not():
-    values = made("independent", np.random.default_rng(9), 60, 41)
+    values = made(np.random.default_rng(9), 60, 41)
     values[:, [12, 20, 28]] *= 0.75
     values[3, 40] *= 0.7
     verdicts, _ = judged(values, alike=1)
@@ -94,7 +99,7 @@ def test_nights_on_which_the_board_was_slow_hide_no_loss_of_a_night_on_which_it_
 
 @pytest.mark.parametrize(("odd_nights", "decided"), [([25], True), ([18, 25], False)])
 def test_one_night_like_no_other_hides_no_loss_of_ten_metrics(odd_nights, decided):
-    values = made("independent", np.random.default_rng(9), 60, 41)
+    values = made(np.random.default_rng(9), 60, 41)
     for number, night in enumerate(odd_nights):
         values[20 + 15 * number : 35 + 15 * number, night] *= 0.6
     values[:10, 40] *= 0.7
@@ -104,7 +109,7 @@ def test_one_night_like_no_other_hides_no_loss_of_ten_metrics(odd_nights, decide
 
 
 def test_nights_of_a_slow_board_hide_no_loss_of_three_nights():
-    values = made("independent", np.random.default_rng(9), 60, 43)
+    values = made(np.random.default_rng(9), 60, 43)
     values[:, [5, 12, 20, 28, 33]] *= 0.93
     values[3, 40:] *= 0.93
     verdicts, _ = judged(values, alike=1)
@@ -113,14 +118,14 @@ def test_nights_of_a_slow_board_hide_no_loss_of_three_nights():
 
 @pytest.mark.parametrize("after", [1, 5, 9, 12, 17, 25])
 def test_a_step_that_nobody_judged_is_found_until_it_is_a_level_of_sixteen_nights(after):
-    values = made("independent", np.random.default_rng(4), 60, 60 + after)
+    values = made(np.random.default_rng(4), 60, 60 + after)
     values[3, 60:] *= 0.5
     (*_, verdict), _ = judged(values[:4])
     assert (verdict.outcome is Outcome.WORSE) is (after < 16)
 
 
 def test_what_tonight_does_not_bear_out_is_no_suspicion():
-    values = made("independent", np.random.default_rng(5), 60, 32)
+    values = made(np.random.default_rng(5), 60, 32)
     values[3, 30] *= 0.6
     verdicts, _ = judged(values)
     assert verdicts[3].outcome is not Outcome.WORSE
@@ -128,7 +133,7 @@ def test_what_tonight_does_not_bear_out_is_no_suspicion():
 
 
 def test_the_same_is_never_said_of_noise_that_hides_the_margin():
-    values = made("independent", np.random.default_rng(8), 60, 31)
+    values = made(np.random.default_rng(8), 60, 31)
     values[0] = 100 * (1 + 5 * CV * np.random.default_rng(9).standard_normal(31))
     verdicts, _ = judged(values)
     assert verdicts[0].outcome is Outcome.UNKNOWN

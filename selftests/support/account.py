@@ -1,12 +1,10 @@
-"""What a run of the tests says at its end: where the time went, and what a clone cannot test."""
+"""What a run of the tests says: failures at once, tests without cases, and where the time went."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 
 import pytest
-
-from selftests.support import seeds
 
 SHARED = "shared/"
 """In the reason of a skip by `seeds.needs`."""
@@ -44,22 +42,6 @@ def _part(nodeid: str) -> str:
     """The folder of a test, or its file where it is in none."""
     folders = nodeid.partition("::")[0].split("/")
     return folders[1] if len(folders) > 2 else folders[-1]
-
-
-def without_shared(reporter: pytest.TerminalReporter) -> str:
-    """One line: which tests were skipped for want of texts beside the checkout; empty if none.
-
-    Tests that read those texts and the project's own are not skipped, and read less.
-    """
-    missing = [part for part in seeds.PARTS if not seeds.place(part).is_dir()]
-    if not missing:
-        return ""
-    skipped: Counter[str] = Counter()
-    for report in reporter.stats.get("skipped", []):
-        if isinstance(report.longrepr, tuple) and SHARED in report.longrepr[2]:
-            skipped[report.nodeid.partition("::")[0].removeprefix("selftests/")] += 1
-    named = ", ".join(f"{file} ({count})" for file, count in sorted(skipped.items()))
-    return f"Not beside this checkout: shared/{', shared/'.join(missing)}; skipped: {named or '-'}"
 
 
 class Failures:

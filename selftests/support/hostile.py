@@ -1,9 +1,9 @@
 """What a hostile board sends in place of a step's output."""
 
 import base64
+import gzip
 import io
 import tarfile
-import zlib
 
 HEAD = "step 0 10.25 12.75\n"
 
@@ -46,6 +46,4 @@ def tar(*entries):
 
 def answer(archive):
     """A step's answer with this archive in it."""
-    packer = zlib.compressobj(9, wbits=31)
-    packed = packer.compress(archive) + packer.flush()
-    return HEAD + base64.encodebytes(packed).decode()
+    return HEAD + base64.encodebytes(gzip.compress(archive)).decode()

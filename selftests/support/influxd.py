@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import requests
 
 from evmperf.measure.runs.folders import cache_dir
 from evmperf.publish.influx.client import Config, Store
@@ -73,7 +72,7 @@ class Influxd:
         deadline = time.monotonic() + 60
         while True:
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{self.url}/api/v2/setup", timeout=5).close()
+                requests.get(f"{self.url}/api/v2/setup", timeout=5).raise_for_status()
                 return
             assert self._process.poll() is None, (self.folder.parent / "influxd.log").read_text()
             assert time.monotonic() < deadline, "influxd does not answer"
@@ -84,13 +83,11 @@ class Influxd:
         self.api("setup", username="lab", password="selftests", org=ORG, bucket="first", token=TOKEN)
 
     def api(self, path: str, **body: Any) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}/api/v2/{path}",
-            data=json.dumps(body).encode() if body else None,
-            headers={"Authorization": f"Token {TOKEN}"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.load(reply)
+        header = {"Authorization": f"Token {TOKEN}"}
+        method, url = "POST" if body else "GET", f"{self.url}/api/v2/{path}"
+        reply = requests.request(method, url, json=body or None, headers=header, timeout=30)
+        reply.raise_for_status()
+        return reply.json()
 
     def bucket(self, retention_s: int = 0) -> Config:
         """A new bucket, empty."""
@@ -149,17 +146,10 @@ from(bucket: bucket) |> range(start: 0)
 
 def flux(config: Config, query: str) -> list[dict[str, str]]:
     """The rows of a query as the server's CSV has them, sent as Grafana sends it."""
-    request = urllib.request.Request(
-        f"{config.url}/api/v2/query?org={config.org}",
-        data=json.dumps({"query": query, "type": "flux", "dialect": {"header": True}}).encode(),
-        headers={"Authorization": f"Token {config.token}", "Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=60) as reply:
-            text = reply.read().decode()
-    except urllib.error.HTTPError as error:
-        raise AssertionError(f"{error.read().decode()}\n{query}") from None
-    rows = []
-    for block in text.replace("\r", "").split("\n\n"):
-        rows += csv.DictReader(io.StringIO(block))
-    return rows
+    url, header = f"{config.url}/api/v2/query?org={config.org}", {"Authorization": f"Token {config.token}"}
+    body = {"query": query, "type": "flux", "dialect": {"header": True}}
+    reply = requests.post(url, json=body, headers=header, timeout=60)
+    text = reply.content.decode()
+    assert reply.ok, f"{text}\n{query}"
+    blocks = text.replace("\r", "").split("\n\n")
+    return [row for block in blocks for row in csv.DictReader(io.StringIO(block))]

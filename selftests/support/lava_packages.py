@@ -7,6 +7,7 @@ import fcntl
 import shutil
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -65,25 +66,21 @@ class Checker:
 
     def strict(self, job: object) -> str:
         """As `lava-schema.py job --strict`."""
-        try:
-            self._validate(job, strict=True)
-        except self._invalid as error:
-            return f"{error.path}: {error.msg}"
-        return ""
+        return self._said(self._validate, job, strict=True)
 
     def submission(self, job: object) -> str:
         """As the server does when a job is submitted."""
-        try:
-            self._server.validate_submission(job)
-        except self._server.SubmissionException as error:
-            return str(error)
-        return ""
+        return self._said(self._server.validate_submission, job)
 
     def device(self, dictionary: object) -> str:
         """As `lava-schema.py device`, and as the server does."""
+        return self._said(self._device.validate, dictionary) or self._said(
+            self._server.validate_device, dictionary
+        )
+
+    def _said(self, check: Callable[..., object], *what: object, **how: object) -> str:
         try:
-            self._device.validate(dictionary)
-            self._server.validate_device(dictionary)
+            check(*what, **how)
         except (self._invalid, self._server.SubmissionException) as error:
             return str(error)
         return ""

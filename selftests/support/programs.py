@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,10 +14,6 @@ import pexpect
 from evmperf.measure.hostload import slowness
 
 REPOSITORY = Path(__file__).parents[2]
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["_pytest.terminal", "labgrid.pytestplugin", "labgrid.remote.client", "evmperf.commands.app.measuring"]
-)
 
 
 def run(
@@ -53,39 +47,6 @@ def evmperf(*words: object, **more) -> subprocess.CompletedProcess[str]:
 def pytest(*words: object, **more) -> subprocess.CompletedProcess[str]:
     """Run pytest."""
     return run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, **more)
-
-
-def pytest_at_once(
-    *words: object, cwd: Path = REPOSITORY, environment: Mapping[str, str] | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """As `pytest`, in a fork of a process that has imported most of what it needs, which takes longer than
-    all else of a call that ends before it measures.
-    """
-    ignored = "ignore::pytest.PytestAssertRewriteWarning"  # of what was imported before
-    call = ["pytest", "-p", "no:cacheprovider", "-W", ignored, *map(str, words)]
-    variables = {**(os.environ if environment is None else environment), **variables}
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, name) for name in ("out", "err")]
-        process = _FORKS.Process(target=_call_pytest, args=(call, cwd, variables, files))
-        process.start()
-        process.join(600.0 * slowness())
-        assert process.exitcode is not None, f"{call} does not end"
-        return subprocess.CompletedProcess(call, process.exitcode, *(file.read_text() for file in files))
-
-
-def _call_pytest(
-    words: Sequence[str], cwd: Path, variables: Mapping[str, str], files: Sequence[Path]
-) -> None:
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(variables)
-    for number, file in enumerate(files, 1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
-    sys.argv[:] = words
-    sys.path[:0] = variables.get("PYTHONPATH", "").split(os.pathsep)
-    import pytest
-
-    sys.exit(pytest.console_main())
 
 
 def at_terminal(

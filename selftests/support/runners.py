@@ -67,8 +67,3 @@ def on_spool(runner):
 
 def messages(result):
     return [f"{f.kind}: {f.message}" for f in result.failures]
-
-
-def failed(result):
-    """Kind and step of each failure."""
-    return [(failure.kind, failure.step) for failure in result.failures]

@@ -9,8 +9,9 @@ from evmperf.benchmarks import catalogue
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import Kind
 from evmperf.model.facts import Facts
-from evmperf.model.results import Failure, Result, Sample, Status
+from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.run import Run
+from selftests.support.spools import a_case, row
 
 BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 LEVEL = 100.0
@@ -32,17 +33,8 @@ def results(generator, benchmarks=BENCHMARKS, profile="full", changed=None, coun
                     Sample(metric.name, night * (1 + 0.001 * n), str(metric.unit), n, n + 1)
                     for n in range(count)
                 ]
-            yield Result(
-                name,
-                benchmark.version,
-                benchmark.driver,
-                case.label,
-                case.params,
-                profile,
-                Status.MEASURED,
-                tuple(samples),
-                tools={"fio": "fio-3.36"},
-            )
+            tools = {"fio": "fio-3.36"}
+            yield a_case(**row(benchmark, case), profile=profile, samples=tuple(samples), tools=tools)
 
 
 def write(folder, found, board="am64xx-hsevm", number=None, **facts):

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("seeds", "real/consoles", "real/guides", "real/tools")
-"""What tests read of shared/."""
 
 
 def place(part):

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import VERDICTS, Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
-from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
+from evmperf.model.results import Case, Failure, Metric, Result, Sample, Status
 from evmperf.model.run import Run
 
 RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
@@ -79,6 +80,12 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
     return a_case(**{**fields, **changes})
 
 
+def row(benchmark: Benchmark, case: Case) -> dict[str, Any]:
+    """What a result says of its row of the catalogue."""
+    names = {"benchmark": benchmark.name, "version": benchmark.version, "driver": benchmark.driver}
+    return names | {"case": case.label, "params": case.params}
+
+
 def with_a_bad_point(run: Run, number: int = 0) -> Result:
     """A case of three samples, the second with a name that InfluxDB does not take."""
     good, bad, last = (*a_result(run, number, (1.0, 2.0, 3.0)).samples,)
@@ -100,36 +107,23 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     return spool.folder
 
 
-def of_catalogue(results: Path, profile: str = "full", rows: int | None = None, **changes: object) -> Path:
+def of_catalogue(results: Path, rows: int | None = None, **changes: object) -> Path:
     """A made-up run of everything there is: each case (or so many of each benchmark), metric and
     repetition, its values in the middle of what is plausible; one boot cycle has failed and one
     output was refused.
     """
-    run = a_run(**{"id": f"everything-{profile}", "profile": profile, "exit_status": 1} | changes)
+    run = a_run(**{"id": "everything-full", "profile": "full", "exit_status": 1} | changes)
     spool = Spool(results, run)
     number = 0
     for benchmark in catalogue.benchmarks().values():
-        for case in benchmark.cases(profile)[:rows]:
-            result = a_result(
-                run,
-                number,
-                benchmark=benchmark.name,
-                driver=benchmark.driver,
-                case=case.label,
-                params=case.params,
-                samples=tuple(
-                    Sample(
-                        metric.name,
-                        _plausible(metric, n),
-                        str(metric.unit),
-                        n,
-                        run.started_ns + number * 10**9 + n,
-                    )
-                    for metric in benchmark.metrics_of(case)
-                    for n in range(benchmark.profiles[profile].repeats)
-                ),
+        for case in benchmark.cases("full")[:rows]:
+            began_ns = run.started_ns + number * 10**9
+            samples = tuple(
+                Sample(metric.name, _plausible(metric, n), str(metric.unit), n, began_ns + n)
+                for metric in benchmark.metrics_of(case)
+                for n in range(benchmark.profiles["full"].repeats)
             )
-            spool.append(result)
+            spool.append(a_result(run, number, **row(benchmark, case), samples=samples))
             number += 1
     spool.append(a_refusal(run, number))
     spool.append(FAILED_BOOT)
@@ -174,35 +168,3 @@ FAILED_BOOT = BootRecord(
     failure=BootFailure(Kind.BOARD, "kernel panic", "power_on"),
     post_mortem="Kernel panic - not syncing: <made up>",
 )
-
-
-def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10.01") -> Path:
-    """A made-up guide with a figure of everything, in the form that an import gives."""
-    run = a_run(
-        id=f"guide-{release}-{board}",
-        board=board,
-        kind="guide",
-        profile="full",
-        lab="",
-        release=release,
-        started_ns=0,
-        ended_ns=0,
-    )
-    spool = Spool(results, run)
-    for benchmark in catalogue.benchmarks().values():
-        for case in benchmark.cases("full"):
-            cells = tuple(
-                Published(metric.name, str(metric.unit), _plausible(metric, 3), line=1)
-                for metric in benchmark.metrics_of(case)
-            )
-            result = a_result(
-                run,
-                values=(),
-                benchmark=benchmark.name,
-                driver=benchmark.driver,
-                case=case.label,
-                started_ns=0,
-                published=cells,
-            )
-            spool.append(result)
-    return spool.folder

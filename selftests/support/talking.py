@@ -172,11 +172,11 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
             process.wait()
 
 
-def as_marks(frames: Sequence[Frame], wire: str, baud: int = BAUD) -> list[Frame]:
+def as_marks(frames: Sequence[Frame], wire: str) -> list[Frame]:
     """The frames of a board behind such a wire with the bounds that a mark gets from them."""
     protocol = {"pty": "serial", "ser2net": "raw"}.get(wire, wire)
     records = [ConsoleRecord(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
-    return [(r.mono_ns, r.bound_ns, r.data) for r in bounded(records, protocol, baud)]
+    return [(r.mono_ns, r.bound_ns, r.data) for r in bounded(records, protocol, BAUD)]
 
 
 def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import yaml
-from evmperf_virtual import image, recipe
+from evmperf_virtual import recipe
 from evmperf_virtual.debian import DebianArchive
 from evmperf_virtual.steps import BuildSteps
 
@@ -111,8 +111,3 @@ def _suite() -> str:
 def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout[-500:]}{done.stderr[-2000:]}"
-
-
-def build() -> None:
-    """Build the image of the recipe that $EVMPERF_RECIPES has."""
-    image.build(VARIANT, progress=print)

@@ -14,13 +14,15 @@ from msgspec.structs import replace
 from evmperf.benchmarks import catalogue
 from evmperf.measure.runs import spool
 from evmperf.model.facts import Facts
-from evmperf.model.results import Case, Metric, Result, Sample, Status
+from evmperf.model.results import Case, Metric, Result, Sample
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
+from selftests.support import spools
 
 BEGAN = datetime(2025, 11, 22, 1, tzinfo=UTC)
 _RELEASES = ("11.00", "11.01", "11.02", "12.00")
 _SPREAD = 0.01
+_SAMPLES = 3
 
 
 def figures(benchmarks: Iterable[str]) -> list[tuple[str, Case, tuple[Metric, ...]]]:
@@ -38,7 +40,6 @@ def write(
     nights: int,
     benchmarks: Sequence[str],
     *,
-    samples: int = 3,
     changed: float = 0.02,
     systems: Sequence[str] = ("Linux",),
 ) -> int:
@@ -64,7 +65,7 @@ def write(
             found = []
             for name, case, metrics in wanted:
                 values = {
-                    metric: _values(levels[name, case.label, metric.name], night, samples, generator)
+                    metric: _values(levels[name, case.label, metric.name], night, generator)
                     for metric in metrics
                 }
                 found.append(_result(run, name, case, values))
@@ -109,28 +110,21 @@ def _run(board: str, start: datetime, release: str, night: int, system: str) -> 
     )
 
 
-def _values(level, night: int, samples: int, generator) -> list[float]:
+def _values(level, night: int, generator) -> list[float]:
     middle, at, factor = level
     tonight = middle * (factor if night >= at else 1.0) * (1 + _SPREAD * generator.standard_normal())
-    return [float(tonight * (1 + n)) for n in generator.standard_normal(samples) * _SPREAD / 3]
+    return [float(tonight * (1 + n)) for n in generator.standard_normal(_SAMPLES) * _SPREAD / 3]
 
 
 def _result(run: Run, name: str, case: Case, found: Mapping[Metric, list[float]]) -> Result:
-    benchmark = catalogue.benchmark(name)
     values = tuple(
         Sample(metric.name, value, str(metric.unit), number, run.started_ns + number)
         for metric, several in found.items()
         for number, value in enumerate(several)
     )
-    return Result(
-        name,
-        benchmark.version,
-        benchmark.driver,
-        case.label,
-        case.params,
-        "full",
-        Status.MEASURED,
-        values,
+    return spools.a_case(
+        **spools.row(catalogue.benchmark(name), case),
+        samples=values,
         tools={"fio": "fio-3.36"},
         started_ns=run.started_ns,
         raw=(f"raw/{name}/{case.label}/0.json",),

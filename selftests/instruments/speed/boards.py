@@ -77,11 +77,9 @@ def spare_from_load(board: Board) -> bool:
 @contextlib.contextmanager
 def burners(count: int, work: str = BURN) -> Iterator[None]:
     """So many processes that do nothing but `work` on a core each; they end with us in any case."""
-    processes = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(count)]
-    try:
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            process = subprocess.Popen([sys.executable, "-c", work])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
         yield
-    finally:
-        for process in processes:
-            process.kill()
-        for process in processes:
-            process.wait()

@@ -65,24 +65,14 @@ json.dump(used, open(sys.argv[1], "w"))
 """A process's peak begins with the size of what started it, so a small one must."""
 
 
-def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str) -> Used:
+def used(command: Sequence[str], good: Sequence[int] = (0,)) -> Used:
     """Run a process and account for it alone; raises RuntimeError for an exit status not `good`."""
     with tempfile.NamedTemporaryFile(prefix="evmperf-used-") as told:
-        subprocess.run(
-            [sys.executable, "-S", "-c", _LAUNCHER, told.name, *command],
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            check=True,
-        )
+        subprocess.run([sys.executable, "-S", "-c", _LAUNCHER, told.name, *command], cwd=ROOT, check=True)
         status, wall_s, cpu_s, peak_mib = json.load(told)
     if status not in good:
         raise RuntimeError(f"{shlex.join(command)} ended with {status}")
     return Used(wall_s, cpu_s, peak_mib)
-
-
-def python(text: str, *arguments: str) -> list[str]:
-    """The command of a reference: a Python that does nothing but this."""
-    return [sys.executable, "-c", text, *arguments]
 
 
 def usual(environment: Mapping[str, str]) -> dict[str, str]:
@@ -121,19 +111,12 @@ def load() -> str:
 
 def conditions(load_before: str, took_s: float) -> str:
     """What the figures were measured under."""
+    command = ["git", "--no-optional-locks", "describe", "--always", "--dirty"]
+    revision = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     return (
         f"{time.strftime('%Y-%m-%d %H:%M:%S %Z')}, took {took_s:.0f} s, {os.cpu_count()} cpus, "
         f"Python {platform.python_version()}, Linux {platform.release()}\n"
         f"load average {load_before} before, {load()} after (it counts our own work)\n"
-        f"revision {_revision()}\n"
+        f"revision {revision}\n"
         f"command: python -m selftests.speed {shlex.join(sys.argv[1:])}".rstrip()
     )
-
-
-def _revision() -> str:
-    def git(*arguments: str) -> str:
-        command = ["git", "--no-optional-locks", *arguments]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
-    changed = len(git("status", "--porcelain").splitlines())
-    return git("rev-parse", "--short", "HEAD") + (f" and {changed} changed files" * bool(changed))

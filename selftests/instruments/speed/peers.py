@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from selftests.instruments.speed.noises import Matrix
-
+Matrix = NDArray[np.float64]
 PACKAGES = ("apache-otava==0.8.0", "asv==0.6.6")
 NAMES = ("Otava", "asv")
 _PROGRAM = """

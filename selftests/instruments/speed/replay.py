@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evmperf.judge import nightly
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import Track
@@ -15,11 +18,15 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Verdict, VerdictCause
-from selftests.instruments.speed.noises import Matrix
+from selftests.instruments.speed.peers import Matrix
+
+HISTORY = 40
 
 
 @dataclass(frozen=True)
 class Night:
+    """The verdicts on a night, one a row."""
+
     verdicts: Sequence[Verdict]
     causes: Sequence[VerdictCause]
 
@@ -27,40 +34,46 @@ class Night:
     def status(self) -> ExitStatus:
         return Judgement("", "", "", self.verdicts, causes=self.causes).exit_status
 
+    @property
+    def moved(self) -> set[Key]:
+        """What is worse or better."""
+        return {v.key for v in self.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
 
-class Replay:
-    """Rows are metrics of which lower is better, NaN for none; the kernel is another from the night
-    `kernel_from` on, or every night. `one_night` is whether a single night may decide.
+    @property
+    def worse(self) -> NDArray[np.bool_]:
+        """Whether each row is worse."""
+        return np.array([verdict.outcome is Outcome.WORSE for verdict in self.verdicts])
+
+
+def replay(
+    values: Matrix,
+    first: int = HISTORY,
+    stride: int = 1,
+    *,
+    kernel_from: int | None = None,
+    images: bool = False,
+    one_night: bool = True,
+) -> Iterator[Night]:
+    """Each night from `first` on, judged with what was known then. Rows are metrics of which lower is better,
+    NaN for none; the kernel is another from the night `kernel_from` on, or every night (`images`).
+    `one_night` is whether a single night may decide.
     """
-
-    def __init__(
-        self, values: Matrix, kernel_from: int | None = None, *, images: bool = False, one_night: bool = True
-    ) -> None:
-        self.values, self.one_night = values, one_night
-        count = values.shape[1]
-        kernels = ["A" if kernel_from is None or n < kernel_from else "B" for n in range(count)]
-        if images:
-            kernels = [str(n) for n in range(count)]
-        self.runs = [
-            Run(f"night-{n:03}", "board", "full", started_ns=n, facts=Facts(kernel=kernels[n]))
-            for n in range(count)
-        ]
-        self.keys = [Key(f"table-{n % 40}", str(n), "time") for n in range(len(values))]
-
-    def nights(self, first: int, stride: int = 1) -> Iterator[Night]:
-        """Each night from `first` on, judged with what was known then."""
-        tracks = [Track() for _ in self.keys]
-        for at, run in enumerate(self.runs):
-            figures = [float(value) for value in self.values[:, at]]
-            alarms: dict[Key, MetricAlarm | None] = {}
-            if at >= first and (at - first) % stride == 0:
-                series = [
-                    nightly.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
-                    for key, track, value in zip(self.keys, tracks, figures, strict=True)
-                ]
-                alike = nightly.alike(self.runs[: at + 1])
-                found = nightly.latest(series, alike=alike, one_night=self.one_night)
-                alarms = {verdict.key: verdict.alarm for verdict in found}
-                yield Night(found, causes(found, self.runs[: at + 1]))
-            for key, track, value in zip(self.keys, tracks, figures, strict=True):
-                track.take(value, run.id, alarms.get(key))
+    keys = [Key(f"table-{n % 40}", str(n), "time") for n in range(len(values))]
+    tracks = [Track() for _ in keys]
+    runs: list[Run] = []
+    for at in range(values.shape[1]):
+        kernel = str(at) if images else "A" if kernel_from is None or at < kernel_from else "B"
+        run = Run(f"night-{at:03}", "board", "full", started_ns=at, facts=Facts(kernel=kernel))
+        runs.append(run)
+        figures = [float(value) for value in values[:, at]]
+        alarms: dict[Key, MetricAlarm | None] = {}
+        if at >= first and (at - first) % stride == 0:
+            series = [
+                nightly.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
+                for key, track, value in zip(keys, tracks, figures, strict=True)
+            ]
+            found = nightly.latest(series, alike=nightly.alike(runs), one_night=one_night)
+            alarms = {verdict.key: verdict.alarm for verdict in found}
+            yield Night(found, causes(found, runs))
+        for key, track, value in zip(keys, tracks, figures, strict=True):
+            track.take(value, run.id, alarms.get(key))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from selftests.support.stamps import BenchStamps
 from selftests.support.talking import (
     MS,
     WIRES,
-    Frame,
     TalkingBoard,
     as_marks,
     bounds_ms,
@@ -40,7 +38,6 @@ _PROMPT = "login: "
 _RUNS, _PIECES, _SIZE, _PAUSE_NS = 20, 2000, 8, MS
 """What a talking board says in each run: 8 bytes a millisecond for 2 s, 69 % of what 115200 baud carry."""
 _LOADS = {"idle": (0, ""), "both cores loaded": (2, BURN), "beside a compiler": (2, COMPILE)}
-_BOARDS = 32
 _STOP_S = 30
 
 
@@ -176,13 +173,6 @@ def wires() -> list[Row]:
     with burners(2):
         heard = [_heard("raw", _STOP_S * 1000, _STOP_S)]
     rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", heard))
-    crowd = TalkingBoard("raw", 1500, _SIZE, _PAUSE_NS, count=_BOARDS)
-    with contextlib.closing(crowd), burners(2):
-        crowd.go()
-        with ThreadPoolExecutor(_BOARDS) as pool:
-            frames = list(pool.map(lambda number: crowd.frames(120, number), range(_BOARDS)))
-        heard = [_compared(as_marks(found, "raw"), crowd.said()) for found in frames]
-        rows.append(_row(f"stamps of {_BOARDS} boards at once, loaded", heard))
     return rows
 
 
@@ -195,10 +185,7 @@ def _heard(wire: str, pieces: int, stopped_s: float = 0.0) -> _Heard:
     with contextlib.closing(TalkingBoard(wire, pieces, _SIZE, _PAUSE_NS)) as board:
         board.go()
         time.sleep(stopped_s)
-        return _compared(as_marks(board.frames(120), wire), board.said())
-
-
-def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> _Heard:
+        frames, said = as_marks(board.frames(120), wire), board.said()
     return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
 
 

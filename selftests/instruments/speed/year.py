@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.model.exits import ExitStatus
-from selftests.instruments.speed.figures import Row, met, python, ratio, seconds, used
+from selftests.instruments.speed.figures import Row, met, ratio, seconds, used
 from selftests.support import years
 
 _NIGHTS = 365
@@ -53,7 +53,7 @@ def check() -> list[Row]:
         words = ["check", max(results.iterdir()), "--dry-run", "--against", f"last:{_NIGHTS}"]
         command = _evmperf(*words, "--results", results, "--from", results)
         ours = [used(command, (ExitStatus.OK, ExitStatus.FAILED)) for _ in range(3)]
-        reference = [used(python(_JSON, str(results))) for _ in range(3)]
+        reference = [used([sys.executable, "-c", _JSON, str(results)]) for _ in range(3)]
     what = f"check against {_NIGHTS} nights ({size}) vs json, CPU"
     peak = max(need.peak_mib for need in ours)
     return [
@@ -67,7 +67,7 @@ def site() -> list[Row]:
     with _year(_BOARDS, _BENCHMARKS) as (results, size):
         out = results.with_name("public")
         ours = used(_evmperf("site", "-o", out, "--from", results))
-        reference = used(python(_JSON, str(results)))
+        reference = used([sys.executable, "-c", _JSON, str(results)])
         pages = [page.stat().st_size for page in out.rglob("*.html")]
         whole = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     what = f"site of {_BOARDS} boards x {_NIGHTS} nights x {_figures(_BENCHMARKS)} figures ({size})"
