@@ -81,30 +81,6 @@ def shell_texts(step):
     return [step.command, step.window.check] if measures_power else [step.command]
 
 
-@each
-def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile):
-    plan = Plan(benchmark.profiles[profile].repeats, 23456, bytes(range(64)))
-    for board, case in rows(benchmark, profile):
-        first, second = (list(benchmark.steps(board, case, plan)) for _ in range(2))
-        assert first == second
-        assert commands(first) == commands(second)
-        assert parsers(first) == parsers(second)
-
-
-def parsers(steps):
-    return [bound(s.parse) for s in commands(steps) if isinstance(s, Measure | Trial)]
-
-
-def bound(value):
-    """What a parser was made of: functions of two calls are never equal themselves."""
-    if isinstance(value, functools.partial):
-        return bound(value.func), value.args
-    if not hasattr(value, "__code__"):
-        return value
-    cells = [bound(cell.cell_contents) for cell in value.__closure__ or ()]
-    return value.__code__, value.__defaults__, cells
-
-
 def digest():
     """One number of all commands of all boards."""
     texts = [
