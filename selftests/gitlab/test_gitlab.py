@@ -317,33 +317,18 @@ class GitLab(web.Handler):
     notes: list = []  # noqa: RUF012  # one server a test
     token = "secret"
 
-    def _answer(self, status, data):
-        self.say(status, json.dumps(data).encode())
-
-    def _body(self):
-        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def _allowed(self):
-        if self.headers["PRIVATE-TOKEN"] == self.token:
-            return True
-        self._answer(401, {"message": "401 Unauthorized"})
-        return False
-
     def do_GET(self):
-        if self._allowed():
-            self._answer(200, self.notes)
-
-    def do_POST(self):
-        body = self._body()
-        if self._allowed():
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
+        if self.headers["PRIVATE-TOKEN"] != self.token:
+            self.say(401, b'{"message": "401 Unauthorized"}')
+            return
+        if self.command == "POST":
             self.notes.append({"id": len(self.notes), **body})
-            self._answer(201, self.notes[-1])
-
-    def do_PUT(self):
-        body = self._body()
-        if self._allowed():
+        if self.command == "PUT":
             self.notes[int(self.path.rpartition("/")[2])].update(body)
-            self._answer(200, {})
+        self.say(200 + (self.command == "POST"), json.dumps(self.notes).encode())
+
+    do_POST = do_PUT = do_GET
 
 
 @pytest.fixture
