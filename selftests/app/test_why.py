@@ -76,12 +76,6 @@ def test_a_healthy_board_has_no_cause(asked):
     assert answer.looked
 
 
-def test_what_was_not_looked_at_is_said(asked):
-    (answer, _) = asked(None)
-    assert answer.causes == ()
-    assert not answer.looked
-
-
 @pytest.mark.parametrize(("part", "count"), [(0.96, 0), (0.9, 1)])
 def test_without_a_case_only_worse_figures_are_answered(asked, part, count):
     assert len(asked(State(shown=HEALTHY), read=READ * part, case="")) == count
@@ -197,12 +191,6 @@ def test_the_command_says_the_cause_and_how_to_prove_it(asked, tmp_path, capsys)
     printed = capsys.readouterr().out
     assert "limited to 500 of 2000 MHz (up to 4.00 times)" in printed
     assert "evmperf ab" in printed
-
-
-def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, capsys):
-    folder = spools.recorded(tmp_path)
-    assert main(["why", folder.name, "--results", str(tmp_path)]) == 0
-    assert "no published figures of virtual-evm" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.cli.terminal import Plain
 from evmperf.commands.lava.selection import lava_word
 from evmperf.commands.night.closing import Closing
 from evmperf.commands.night.conductor import Progress
@@ -289,12 +288,6 @@ def test_no_command_sends_the_terminal_more_than_text(words, results, capsys):
     said = capsys.readouterr()
     assert said.out + said.err
     shown(said.out + said.err)
-
-
-def test_a_stream_of_the_command_takes_text_only():
-    stream = io.StringIO()
-    print(HOSTILE, file=Plain(stream))
-    assert "taken()" in shown(stream.getvalue())
 
 
 def test_a_session_s_lines_are_text():
