@@ -96,11 +96,6 @@ def test_help_prints_a_page_as_it_is(capsys):
     assert capsys.readouterr().out == (DOCS / "README.md").read_text()
 
 
-def test_help_on_an_unknown_page_names_the_nearest(capsys):
-    assert cli.main(["help", "provisionig"]) == 4
-    assert "did you mean provisioning?" in capsys.readouterr().err
-
-
 if __name__ == "__main__":
     file = DOCS / "data-model.md"
     file.write_text(with_glossary(file.read_text()))

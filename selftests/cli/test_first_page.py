@@ -8,7 +8,6 @@ import pytest
 
 from evmperf.commands.cli import main
 from evmperf.model.exits import ExitStatus
-from evmperf.publish.report import page
 from selftests.support import programs, runs, spools
 
 SEVEN = ["desk", "show", "check", "history", "compare", "why", "help"]
@@ -45,14 +44,6 @@ def test_the_last_run_is_shown_with_its_summary_first(tmp_path, capsys):
     # One line for each buffer size, four figures in it.
     (line,) = (line for line in tables.splitlines() if line.startswith("100 KiB"))
     assert len(line.split()) >= 6
-
-
-def test_a_check_of_a_first_run_leaves_its_page(tmp_path, capsys):
-    folder = written(tmp_path, "board-first", 1, 50.0)
-    page.write(folder)
-    before = (folder / page.NAME).read_bytes()
-    assert main.main(["check", "--results", str(tmp_path)]) in (ExitStatus.NOTHING, ExitStatus.UNDECIDED)
-    assert (folder / page.NAME).read_bytes() == before
 
 
 @pytest.mark.parametrize(("output", "end"), [("closed", (0, "")), ("/dev/full", (3, "output: No space"))])
