@@ -95,20 +95,6 @@ def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
         readings(found)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        b"\x1bP+q544e\x1b\\\x1b[32766;32766H\x1b[6n",
-        b"\x1b]3008;start=01;type=boot\x1b\\",
-        b"\x1b[!p\x1b]104\x07",
-    ],
-)
-def test_what_systemd_asks_the_terminal_is_no_text(asked):
-    assert verdict(texts.LOADER + texts.SD.replace(LOGIN, asked + LOGIN)).what == "booted"
-    late = verdict(texts.LOADER + texts.SD.removesuffix(texts.LOGIN) + b"Hello\r\n" + asked)
-    assert "the last line is 'Hello'" in late.says
-
-
 def test_a_console_that_the_board_powers_is_not_lost_while_it_is_off():
     with replay_bench(Play(texts.LOADER, texts.SD), "am64x", medium="sd", **QUICK) as (board, bench):
         switch = board.switch
