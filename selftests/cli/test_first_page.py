@@ -1,6 +1,5 @@
 """The first page of `evmperf --help`, and commands that need no argument at a desk."""
 
-import os
 import sys
 
 import numpy as np
@@ -26,16 +25,10 @@ def test_the_help_has_a_line_for_what_a_desk_needs_and_names_of_the_rest(capsys)
     assert len(text.splitlines()) < 40
 
 
-def written(folder, name, started_ns, mean):
-    run = spools.a_run(id=name, started_ns=started_ns)
-    results = runs.results(np.random.default_rng(1), ["emmc_ext4"], count=3)
-    return spools.write(folder, run, list(results))
-
-
 def test_the_last_run_is_shown_with_its_summary_first(tmp_path, capsys):
     for number, name in enumerate(("board-old", "board-new")):
-        folder = written(tmp_path, name, number + 1, 50.0)
-        os.utime(folder / "run.json", (number + 1, number + 1))
+        found = runs.results(np.random.default_rng(1), ["emmc_ext4"], count=3)
+        spools.write(tmp_path, spools.a_run(id=name, started_ns=number + 1), list(found))
     assert main.main(["show", "--results", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("board-new: ")

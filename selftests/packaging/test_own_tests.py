@@ -1,6 +1,5 @@
 """How the project's own tests run: spread over workers, and what they say at their end."""
 
-import os
 import re
 from pathlib import Path
 
@@ -21,11 +20,8 @@ def spread(folder, *words, **files):
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    virtual_evm: x\n")
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
-    return run(*words, "--rootdir", folder, "-c", folder / "pytest.ini", folder)
-
-
-def run(*words, **environment):
-    return programs.pytest(*words, environment={**os.environ, "PYTHONPATH": str(ROOT), **environment})
+    words = (*words, "--rootdir", folder, "-c", folder / "pytest.ini", folder)
+    return programs.pytest(*words, PYTHONPATH=str(ROOT))
 
 
 def test_all_virtual_evms_and_all_desks_are_one_workers(tmp_path):
@@ -48,10 +44,3 @@ def test_a_test_without_cases_is_an_error(tmp_path):
     done = spread(tmp_path, e=text)
     assert done.returncode == 4
     assert "test_e.py::test_it[NOTSET] has no cases" in done.stderr
-
-
-def test_what_is_skipped_for_want_of_texts_beside_the_checkout_is_listed(tmp_path):
-    file = "selftests/guide/test_guide_roundtrip.py"
-    done = run("-k", "sentence", file, EVMPERF_SEEDS=str(tmp_path / "none"))
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"shared/seeds.*skipped: guide/test_guide_roundtrip.py \(1\)", done.stdout)
