@@ -23,6 +23,7 @@ from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.state import State
 from evmperf.publish.report import page
+from selftests.support import browser as browsers
 from selftests.support import spools
 from selftests.support.browser import violations
 from selftests.support.recordings import DATA
@@ -70,30 +71,16 @@ def booted(run, cycles, number=0, error=None, **more):
 
 
 @pytest.fixture
-def opened(browser, request):
-    """Open a run's report, written if there is none, without a network; fails when it asks for anything
-    but itself.
-    """
-    contexts = []
+def opened(browser):
+    """Open a run's report, written if there is none."""
 
     def open_(folder, viewport=DESK, **options):
         if not (folder / page.NAME).exists():
             page.write(folder)
-        context = browser.new_context(viewport=viewport, offline=True, **options)
-        contexts.append(context)
-        sheet = context.new_page()
-        asked, errors = [], []
-        sheet.on("request", lambda r: asked.append(r.url))
-        sheet.on("pageerror", lambda e: errors.append(str(e)))
-        address = (folder / page.NAME).as_uri()
-        sheet.goto(address)
-        assert asked == [address]
-        assert errors == []
-        return sheet
+        return offline((folder / page.NAME).as_uri(), viewport, **options)
 
-    yield open_
-    for context in contexts:
-        context.close()
+    with browsers.offline(browser) as offline:
+        yield open_
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])

@@ -13,6 +13,7 @@ from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.publish import site
 from evmperf.publish.site.pages import slug
+from selftests.support import browser as browsers
 from selftests.support import spools, years
 from selftests.support.browser import violations
 
@@ -54,24 +55,9 @@ def public(results, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, public):
-    """Open a page without a network; fails when it asks for anything but files of the site."""
-    contexts, errors = [], []
-
-    def open_(place, viewport=DESK, **options):
-        context = browser.new_context(viewport=viewport, offline=True, **options)
-        contexts.append(context)
-        sheet = context.new_page()
-        asked = []
-        sheet.on("request", lambda request: asked.append(request.url))
-        sheet.on("pageerror", lambda error: errors.append(str(error)))
-        sheet.goto((public / place).as_uri())
-        assert all(url.startswith(public.as_uri()) for url in asked), asked
-        return sheet
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert errors == []
+    """Open a page of the site."""
+    with browsers.offline(browser, public.as_uri()) as offline:
+        yield lambda place, viewport=DESK, **options: offline((public / place).as_uri(), viewport, **options)
 
 
 def pages(public):
