@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.commands.cli import main as cli
 from selftests.test_layers import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,13 +86,6 @@ def test_links_lead_somewhere(page):
         assert target.exists(), path
         if anchor:
             assert anchor.rstrip("-") in {a.rstrip("-") for a in anchors(target.read_text())}
-
-
-def test_help_prints_a_page_as_it_is(capsys):
-    assert cli.main(["help", "docs/boot.md"]) == 0
-    assert capsys.readouterr().out == (DOCS / "boot.md").read_text()
-    assert cli.main(["help"]) == 0
-    assert capsys.readouterr().out == (DOCS / "README.md").read_text()
 
 
 if __name__ == "__main__":

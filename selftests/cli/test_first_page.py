@@ -1,5 +1,6 @@
-"""The first page of `evmperf --help`, and commands that need no argument at a desk."""
+"""The first page of `evmperf --help` and what it loads, and commands that need no argument at a desk."""
 
+import os
 import sys
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from evmperf.commands.cli import main
 from evmperf.model.exits import ExitStatus
+from evmperf.model.places import project
 from selftests.support import programs, runs, spools
 
 SEVEN = ["desk", "show", "check", "history", "compare", "why", "help"]
@@ -54,5 +56,28 @@ def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("PAGER", "sed s/^/paged:/")
     status, shown = programs.at_terminal("help", "docs/boot.md")
     assert (status, "paged:# " in shown) == (ExitStatus.OK, True)
+    assert main.main(["help"]) == 0
+    assert capsys.readouterr().out == project("docs").joinpath("README.md").read_text()
     assert main.main(["help", "boott"]) == ExitStatus.USAGE
     assert "there is no page 'boott'; did you mean boot?" in capsys.readouterr().err
+
+
+_SLOW = {"asyncio", "dataclasses", "evmperf_virtual.commands", "labgrid", "msgspec"}
+_SLOW |= {"pytest", "secrets", "statistics", "yaml"}
+_WITHOUT = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+"""`make coverage` loads modules of its own."""
+
+
+def test_help_loads_nothing_slow():
+    program = (
+        "import contextlib, sys\n"
+        "from evmperf.commands.cli.main import main\n"
+        "sys.argv = ['evmperf', '--help']\n"
+        "with contextlib.suppress(SystemExit):\n"
+        "    main()\n"
+        "print('loaded:', *sys.modules)\n"
+    )
+    ended = programs.run(sys.executable, "-c", program, environment=_WITHOUT, check=True)
+    help_text, loaded = ended.stdout.rsplit("loaded:", 1)
+    assert "history" in help_text
+    assert not _SLOW & set(loaded.split())
