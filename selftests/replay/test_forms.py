@@ -151,14 +151,7 @@ def test_an_efi_boot_has_a_time_of_its_own(linux, said):
     assert readings(found)[0].metric == "boot_time"
 
 
-# Failures, at once
-
-
-def test_a_failed_boot_is_named_at_once():
-    outcome = replay(Play(texts.LOADER, b"No more bootdevs\r\n=> "), "am64x", medium="sd")
-    assert isinstance(outcome.boot.error, BoardError)
-    assert "nothing bootable" in str(outcome.boot.error)  # the prompt comes in the same piece
-    assert outcome.late_s < 5
+# Failures
 
 
 def test_a_board_that_says_nothing_is_named():
