@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.commands.cli import main as cli
 from selftests.test_layers import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,18 +86,6 @@ def test_links_lead_somewhere(page):
         assert target.exists(), path
         if anchor:
             assert anchor.rstrip("-") in {a.rstrip("-") for a in anchors(target.read_text())}
-
-
-def test_help_prints_a_page_as_it_is(capsys):
-    assert cli.main(["help", "docs/boot.md"]) == 0
-    assert capsys.readouterr().out == (DOCS / "boot.md").read_text()
-    assert cli.main(["help"]) == 0
-    assert capsys.readouterr().out == (DOCS / "README.md").read_text()
-
-
-def test_help_on_an_unknown_page_names_the_nearest(capsys):
-    assert cli.main(["help", "provisionig"]) == 4
-    assert "did you mean provisioning?" in capsys.readouterr().err
 
 
 if __name__ == "__main__":

@@ -70,18 +70,6 @@ def test_ours_and_theirs_stand_side_by_side(asked):
     assert len(history) > 1
 
 
-def test_a_healthy_board_has_no_cause(asked):
-    (answer, _) = asked(State(shown=HEALTHY, seconds=60.0, counted={"cpu_idle": 100}))
-    assert answer.causes == ()
-    assert answer.looked
-
-
-def test_what_was_not_looked_at_is_said(asked):
-    (answer, _) = asked(None)
-    assert answer.causes == ()
-    assert not answer.looked
-
-
 @pytest.mark.parametrize(("part", "count"), [(0.96, 0), (0.9, 1)])
 def test_without_a_case_only_worse_figures_are_answered(asked, part, count):
     assert len(asked(State(shown=HEALTHY), read=READ * part, case="")) == count
@@ -119,6 +107,21 @@ def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
     assert bool(answers[0].causes[0].proof) == (rules[0] in ("limited", "governor", "mode"))
 
 
+@pytest.mark.parametrize(
+    ("state", "given", "rules"),
+    [
+        ({"seconds": 60.0, "counted": {"cpu_idle": 100}}, {}, []),  # healthy
+        ({}, {"conditions": {"variant": "buffered"}, "profile": "quick"}, ["alike"]),
+        ({"clock": (1.09, 1.11)}, {"samples": ()}, ["clock"]),  # refused, and has its cause
+    ],
+)
+def test_what_was_read_and_how_it_was_measured_are_causes(asked, state, given, rules):
+    answers = asked(State(shown=HEALTHY, **state), **given)
+    assert causes(answers) == rules
+    assert answers[0].looked
+    assert (answers[0].ours is None) == ("samples" in given)
+
+
 def test_a_mode_below_tis_has_the_price_of_its_data_sheet(asked):
     slow = {"mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.ios.clock": "50000000 Hz"}
     answers = asked(State(shown=HEALTHY | slow), read=25.0, board="am62axx_sk-fs")
@@ -150,16 +153,6 @@ def test_a_failed_case_says_itself_what_failed_before_anything_else(asked, tmp_p
     failure = Failure(Kind.BOARD, "does not answer over eth1: check its address and cable", "ping")
     (answer,) = asked(State(shown=HEALTHY), samples=(), failures=(failure,), status=Status.FAILED)
     assert answer.failed == (failure.message,)
-
-
-def test_a_refused_case_has_its_causes(asked):
-    (answer,) = asked(State(shown=HEALTHY, clock=(1.09, 1.11)), samples=())
-    assert (answer.ours, [cause.rule for cause in answer.causes]) == (None, ["clock"])
-
-
-def test_figures_measured_otherwise_are_said_to_be(asked):
-    answers = asked(State(shown=HEALTHY), conditions={"variant": "buffered"}, profile="quick")
-    assert causes(answers) == ["alike"]
 
 
 def test_figures_that_ti_measures_by_its_own_program_are_said_to_be(tmp_path):
@@ -197,12 +190,6 @@ def test_the_command_says_the_cause_and_how_to_prove_it(asked, tmp_path, capsys)
     printed = capsys.readouterr().out
     assert "limited to 500 of 2000 MHz (up to 4.00 times)" in printed
     assert "evmperf ab" in printed
-
-
-def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, capsys):
-    folder = spools.recorded(tmp_path)
-    assert main(["why", folder.name, "--results", str(tmp_path)]) == 0
-    assert "no published figures of virtual-evm" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables.audio import FRAME_BITS, RATES
 from evmperf.model.errors import RefusedOutput, UsageError
 from selftests.support.boardfiles import fake_board
+from selftests.support.steps import step_of
 
 PLAYBACK = catalogue.benchmark("audio_playback")
 
 
 def command(tmp_path, device):
     alsa = {"playback": device, "period_frames": 64}
-    board = fake_board(tmp_path / "board.yaml", "alsa", alsa=alsa)
-    (case, *_) = PLAYBACK.cases("quick")
-    (step,) = PLAYBACK.declared_steps(board, case, "quick")
-    return step.command
+    return step_of(PLAYBACK.name, board=fake_board(tmp_path / "board.yaml", "alsa", alsa=alsa)).command
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from evmperf.benchmarks.tools import meter
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
 from selftests.support.boardfiles import fake_board
+from selftests.support.steps import step_of
 
 DEEP = catalogue.benchmark("lpm_power_deep_sleep")
 RTC = catalogue.benchmark("lpm_power_rtc_ddr")
@@ -27,12 +28,6 @@ def board(tmp_path, **power):
         **power,
     }
     return fake_board(tmp_path / "x.yaml", "power", power=options)
-
-
-def step_of(benchmark, board, row):
-    case = next(case for case in benchmark.cases("quick") if case.label == row)
-    (step,) = benchmark.declared_steps(board, case, "quick")
-    return step
 
 
 def sleep_text(*, lead=2.0, asleep=21, good=1, bad=0, status=0, said="rtcwake: fine"):
@@ -57,7 +52,7 @@ def parse(tmp_path, row="vdd_core", benchmark=DEEP, sleep=None, log=None, **powe
         lowpower.TEXT_FILE: sleep_text() if sleep is None else sleep,
         meter.JSON_FILE: log_text() if log is None else log,
     }
-    return step_of(benchmark, board(tmp_path, **power), row).parse(outputs)
+    return step_of(benchmark.name, row, board=board(tmp_path, **power)).parse(outputs)
 
 
 def test_a_rail_has_voltage_and_power_and_the_total_is_the_sum(tmp_path):
@@ -138,7 +133,7 @@ def test_no_reading_of_an_awake_board_is_let_pass(*, before, after, lead, asleep
 
 
 def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
-    step = step_of(DEEP, board(tmp_path), "vdd_core")
+    step = step_of(DEEP.name, "vdd_core", board=board(tmp_path))
     window = step.window
     assert "rtcwake -s 20 -m mem" in step.command
     assert window.rails == RAILS
@@ -150,7 +145,7 @@ def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
 
 def test_all_rows_share_one_sleep_and_the_two_modes_none(tmp_path):
     keys = [
-        {step_of(benchmark, board(tmp_path), row).shared for row in (*RAILS, TOTAL)}
+        {step_of(benchmark.name, row, board=board(tmp_path)).shared for row in (*RAILS, TOTAL)}
         for benchmark in (DEEP, RTC)
     ]
     assert [len(found) for found in keys] == [1, 1]
@@ -167,7 +162,7 @@ def test_all_rows_share_one_sleep_and_the_two_modes_none(tmp_path):
 )
 def test_options_that_make_no_measurement_are_named(tmp_path, power, row, reason):
     with pytest.raises(UsageError, match=reason):
-        step_of(DEEP, board(tmp_path, **power), row)
+        step_of(DEEP.name, row, board=board(tmp_path, **power))
 
 
 def test_what_a_figure_was_measured_under_is_kept(tmp_path):

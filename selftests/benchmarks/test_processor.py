@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.step import Measure, Plan
+from evmperf.benchmarks.step import Plan
 from evmperf.boards import board as boards
 from evmperf.measure import shellstep
 from evmperf.measure.progress import StepProgress
@@ -16,15 +16,7 @@ from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Reading
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import DATA
-
-AM64X = boards.load(boards.ENV_DIR / "am64x.yaml")
-
-
-def measure(name, label="", board=AM64X):
-    """The measuring step of a row, by default the first."""
-    benchmark = catalogue.benchmark(name)
-    case = next(case for case in benchmark.cases("full") if label in ("", case.label))
-    return next(step for step in benchmark.steps(board, case, Plan()) if isinstance(step, Measure))
+from selftests.support.steps import AM64X, step_of
 
 
 @pytest.fixture
@@ -96,51 +88,51 @@ def test_single_threaded_programs_are_pinned_under_the_performance_governor(name
 
 
 def test_linpack_of_the_other_precision_is_refused_or_another_variant(tmp_path):
-    double = {"linpack.txt": (DATA / "linpack" / "double.txt").read_text()}
+    double = {"linpack.txt": read("linpack/double.txt")}
     with pytest.raises(RefusedOutput, match=r"options\.system\.linpack_precision"):
-        measure("linpack").parse(double)
+        step_of("linpack").parse(double)
     file = tmp_path / "am64x.yaml"
     text = (boards.ENV_DIR / "am64x.yaml").read_text()
     added = text.replace("    options:\n", "    options:\n      system: {linpack_precision: double}\n", 1)
     file.write_text(added)
     other = boards.load(file)
-    assert measure("linpack", board=other).parse(double) == [Reading("perf", 482759.0)]
+    assert step_of("linpack", board=other).parse(double) == [Reading("perf", 482759.0)]
     assert len({catalogue.benchmark("linpack").conditions(board)["variant"] for board in (other, AM64X)}) == 2
 
 
-def test_an_uncertain_kernel_is_kept_and_marked():
-    outputs = {"nbench.txt": (DATA / "nbench" / "uncertain.txt").read_text()}
-    marks = {}
-    for case in catalogue.benchmark("nbench").cases("full"):
-        (reading,) = measure("nbench", case.label).parse(outputs)
-        marks[case.label] = reading.mark
-    uncertain = [label for label, mark in marks.items() if mark]
-    assert uncertain == ["fourier", "lu_decomposition"]
-    assert marks["fourier"] == "not 95 % certain, says NBench"
+def read(path):
+    return (DATA / path).read_text()
 
 
-def test_a_score_without_a_scene_is_another_variant_and_software_is_for_boards_that_say_so():
-    def parse(board, name):
-        outputs = {"glmark2.txt": (DATA / "glmark2" / f"{name}.txt").read_text()}
-        return measure("glmark2", board=board).parse(outputs)[0]
+GPU = {name: {"glmark2.txt": read(f"glmark2/{name}.txt")} for name in ("all-scenes", "no-terrain", "bounded")}
+SOFTWARE = {"glmark2.txt": read("glmark2/software-virgl.txt")}
+NBENCH = {"nbench.txt": read("nbench/uncertain.txt")}
+PRINTED = {"coremark-pro.txt": read("coremark_pro/two-contexts.txt")}
+LOGGED = PRINTED | {"certificate.log": read("coremark_pro/two-contexts.log.txt")}
 
-    assert parse(AM64X, "all-scenes").variant == ""
-    assert parse(AM64X, "no-terrain").variant == "without terrain"
-    assert parse(AM64X, "bounded").variant == "bounded by the display's refresh"
+
+@pytest.mark.parametrize(
+    ("name", "label", "outputs", "variant", "mark"),
+    [
+        ("nbench", "fourier", NBENCH, "", "not 95 % certain, says NBench"),
+        ("nbench", "idea", NBENCH, "", ""),
+        ("glmark2", "", GPU["all-scenes"], "", ""),
+        ("glmark2", "", GPU["no-terrain"], "without terrain", ""),
+        ("glmark2", "", GPU["bounded"], "bounded by the display's refresh", ""),
+        ("coremarkpro", "core", LOGGED, "", ""),  # with the digits of its log
+        ("coremarkpro", "core", PRINTED, "two decimals: no log in builds/*/*/cert", ""),
+    ],
+)
+def test_what_a_program_says_beside_its_figure_is_kept_with_it(*, name, label, outputs, variant, mark):
+    (reading,) = step_of(name, label, profile="full").parse(outputs)
+    assert (reading.variant, reading.mark) == (variant, mark)
+
+
+def test_what_is_drawn_by_the_cpu_is_for_boards_that_say_so():
     with pytest.raises(RefusedOutput, match="draws on the CPU"):
-        parse(AM64X, "software-virgl")
+        step_of("glmark2", profile="full").parse(SOFTWARE)
     virtual = boards.load(boards.ENV_DIR / "virtual-media.yaml")
-    assert parse(virtual, "software-virgl").variant == "drawn by the CPU"
-
-
-def test_coremark_pro_has_the_digits_of_its_log_and_says_when_it_has_not():
-    folder = DATA / "coremark_pro"
-    text, log = ((folder / f"two-contexts{end}").read_text() for end in (".txt", ".log.txt"))
-    parse = measure("coremarkpro", "core").parse
-    (precise,) = parse({"coremark-pro.txt": text, "certificate.log": log})
-    (printed,) = parse({"coremark-pro.txt": text})
-    assert (f"{precise.value:.6g}", precise.variant) == ("0.350018", "")
-    assert (printed.value, printed.variant) == (0.35, "two decimals: no log in builds/*/*/cert")
+    assert step_of("glmark2", profile="full", board=virtual).parse(SOFTWARE)[0].variant == "drawn by the CPU"
 
 
 def test_variants_and_marks_go_into_the_conditions_and_variants_are_not_compared():

@@ -12,10 +12,11 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure, MeasurePower, Plan, SearchStep, Trial, next_trial
-from evmperf.benchmarks.tools import meter
 from evmperf.boards import board as boards
 from evmperf.model.errors import RefusedOutput
+from selftests.benchmarks.test_catalogue import NOWHERE
 from selftests.support import programs
+from selftests.support.recordings import DATA
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = catalogue.benchmarks()
@@ -67,7 +68,7 @@ def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile):
                 assert "None" not in text, "an option is missing"
                 if benchmark.place is not Place.UBOOT:
                     sh_n(text)
-            if isinstance(command, Measure | Trial) and benchmark.place is not Place.UBOOT:
+            if isinstance(command, Measure | Trial) and benchmark.name in NOWHERE:
                 writes_what_is_asked_for(command)
 
 
@@ -79,30 +80,6 @@ def commands(steps):
 def shell_texts(step):
     measures_power = isinstance(step, MeasurePower)
     return [step.command, step.window.check] if measures_power else [step.command]
-
-
-@each
-def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile):
-    plan = Plan(benchmark.profiles[profile].repeats, 23456, bytes(range(64)))
-    for board, case in rows(benchmark, profile):
-        first, second = (list(benchmark.steps(board, case, plan)) for _ in range(2))
-        assert first == second
-        assert commands(first) == commands(second)
-        assert parsers(first) == parsers(second)
-
-
-def parsers(steps):
-    return [bound(s.parse) for s in commands(steps) if isinstance(s, Measure | Trial)]
-
-
-def bound(value):
-    """What a parser was made of: functions of two calls are never equal themselves."""
-    if isinstance(value, functools.partial):
-        return bound(value.func), value.args
-    if not hasattr(value, "__code__"):
-        return value
-    cells = [bound(cell.cell_contents) for cell in value.__closure__ or ()]
-    return value.__code__, value.__defaults__, cells
 
 
 def digest():
@@ -152,10 +129,7 @@ def writes_what_is_asked_for(step):
     """Check that a step writes the outputs that its parser asks for."""
     names = asked_for(step.parse)
     assert names
-    written = re.findall(r'"\$OUT/([^"]+)"', "\n".join(shell_texts(step)))
-    forms = [re.sub(r"\\\$\w+|\$\w+", r"\\w+", form.replace(".", r"\.")) for form in written]
-    for name in names - ({meter.JSON_FILE} if isinstance(step, MeasurePower) else set()):
-        assert any(re.fullmatch(form, name) for form in forms)
+    assert names <= set(re.findall(r'"\$OUT/([^"]+)"', step.command))
 
 
 def asked_for(parse):
@@ -184,41 +158,16 @@ class Asked(dict):
 
 
 RECORDED = {
-    name: (ROOT / "selftests" / "data" / path).read_text()
+    name: (DATA / path).read_text()
     for name, path in {
-        "fio.json": "fio/write-4k-directory.txt",
-        "dd.txt": "dd/whole-records.txt",
-        "stat.before": "mpstat/stat-before.txt",
-        "stat.after": "mpstat/stat-after.txt",
-        "lmbench.txt": "lmbench/pipe-latency.txt",
-        "cyclictest.json": "cyclictest/histogram.txt",
-        "dhrystone.txt": "dhrystone/long.txt",
-        "cpufreq.txt": "dhrystone/cpufreq-1400mhz.txt",
-        "whetstone.txt": "whetstone/two-seconds.txt",
-        "linpack.txt": "linpack/single.txt",
-        "nbench.txt": "nbench/whole.txt",
-        "stream.txt": "stream/ten-million.txt",
         "coremark-pro.txt": "coremark_pro/two-contexts.txt",
-        "mith.txt": "mith/check.txt",
-        "openssl.txt": "openssl/aes-128-cbc.txt",
-        "times.txt": "openssl/times.txt",
-        "uptime.txt": "openssl/uptime.txt",
-        "alsa.txt": "alsa/capture-8000.said.txt",
-        "pcm.txt": "alsa/capture-8000.txt",
-        "glmark2.txt": "glmark2/llvmpipe.txt",
-        "pm_phases.txt": "pm_phases/s2idle.txt",
-        "suspend.txt": "suspend/freeze.txt",
-        "meter.json": "meter/scpi.txt",
-        "tcp_stream.txt": "netperf/stream.txt",
-        "tcp_maerts.txt": "netperf/maerts.txt",
-        "udp.txt": "netperf/udp-flood.txt",
-        "netperf.txt": "netperf/stream.txt",
-        "iperf3.json": "iperf3/bidir-8k.txt",
-        "yavta.txt": "yavta/vivid-nv12.txt",
-        "xfrm.before": "xfrm/tunnel.txt",
-        "xfrm.after": "xfrm/tunnel.txt",
-        "rpmsg.txt": "rpmsg/form-1.txt",
-        "histogram.txt": "rpmsg/form-1.histogram.txt",
+        "dd.txt": "dd/whole-records.txt",
         "frames.txt": "forwarding/bridge.txt",
+        "histogram.txt": "rpmsg/form-1.histogram.txt",
+        "mith.txt": "mith/check.txt",
+        "rpmsg.txt": "rpmsg/form-1.txt",
+        "stat.after": "mpstat/stat-after.txt",
+        "stat.before": "mpstat/stat-before.txt",
     }.items()
 }
+"""What benchmarks leave that no virtual EVM measures; of the others a session would miss it."""

@@ -25,6 +25,7 @@ from evmperf.model.errors import RefusedOutput
 from selftests.support.fakes import LocalShell
 from selftests.support.placelab import until
 from selftests.support.recordings import DATA
+from selftests.support.steps import step_of
 
 PROGRAMS = boards.ENV_DIR.parent / "virtual-evm" / "virtual" / "programs"
 STANDINS = {
@@ -57,15 +58,6 @@ def shell(tmp_path):
     local.hanging = True  # so that it lets commands kill what they started themselves
     shellstep.install(local)
     return local
-
-
-def step_of(benchmark, label, name="measure", profile="quick", board="am64x.yaml"):
-    """One step of one case."""
-    found = catalogue.benchmark(benchmark)
-    (case,) = (case for case in found.cases(profile) if case.label == label)
-    board = boards.load(boards.ENV_DIR / board)
-    steps = found.declared_steps(board, case, profile)
-    return next(step for step in steps if step.name == name)
 
 
 def ended(pid):
@@ -115,7 +107,7 @@ def stressed(on_path, shell, tmp_path, *, stress="exec sleep 1000", status=0):
         f"for a; do case $a in --json=*) cat {HISTOGRAM} >${{a#--json=}};; esac; done\n"
         f"exit {status}",
     )
-    done = shellstep.run(shell, step_of("cyclictest_stress", "Maximum (usec)").command, 30)
+    done = shellstep.run(shell, step_of("cyclictest_stress").command, 30)
     return done, int((tmp_path / "pid").read_text())
 
 
@@ -137,7 +129,7 @@ def test_latencies_without_stress_are_a_failure(on_path, shell, tmp_path):
 def test_stress_of_an_interrupted_measurement_is_ended(shell):
     stress = subprocess.Popen(["sleep", "1000"])
     (shell.folder / "stress-ng.pid").write_text(f"{stress.pid}\n")
-    clean_up = step_of("cyclictest_stress", "Maximum (usec)", "clean-up")
+    clean_up = step_of("cyclictest_stress", step="clean-up")
     assert isinstance(clean_up, CleanUp)
     for _ in range(2):  # the second time there is nothing left to end
         assert shellstep.run(shell, clean_up.command, 30).status == 0
@@ -180,8 +172,7 @@ def test_lmbench_that_printed_nothing_is_asked_again(silent, on_path, shell, tmp
 
 @pytest.mark.parametrize("benchmark", ["coremarkpro", "multibench"])
 def test_a_suite_that_is_not_there_is_named_with_the_remedy(benchmark, shell):
-    label = catalogue.benchmark(benchmark).cases("quick")[0].label
-    done = shellstep.run(shell, step_of(benchmark, label).command, 30)
+    done = shellstep.run(shell, step_of(benchmark).command, 30)
     assert done.status == 1
     assert "install it, or set options.system." in done.files["log"]
 

@@ -30,10 +30,3 @@ def test_no_two_figures_of_the_catalogue_share_a_name():
         for metric in benchmark.metrics_of(case)
     ]
     assert len(names) == len(set(names))
-
-
-def test_sizes_have_their_unit():
-    assert wording.size_text("400000", {"size_hex": "400000"}) == "4 MiB"
-    assert wording.size_text("200", {"size_hex": "200"}) == "512 bytes"
-    assert wording.size_text("zz", {"size_hex": "zz"}) == ""
-    assert wording.size_text("64", {"frame_size": "64"}) == ""

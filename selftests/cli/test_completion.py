@@ -13,7 +13,6 @@ import pytest
     [
         ("evmperf comp", "compare"),
         ("evmperf lava sub", "submit"),
-        ("evmperf lava render virtual --ki", "--kind"),
         ("evmperf lava render virtual --kind na", "native"),
     ],
 )

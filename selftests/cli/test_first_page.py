@@ -1,4 +1,4 @@
-"""The first page of `evmperf --help`, and commands that need no argument at a desk."""
+"""The first page of `evmperf --help` and what it loads, and commands that need no argument at a desk."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from evmperf.commands.cli import main
 from evmperf.model.exits import ExitStatus
-from evmperf.publish.report import page
+from evmperf.model.places import project
 from selftests.support import programs, runs, spools
 
 SEVEN = ["desk", "show", "check", "history", "compare", "why", "help"]
@@ -27,16 +27,10 @@ def test_the_help_has_a_line_for_what_a_desk_needs_and_names_of_the_rest(capsys)
     assert len(text.splitlines()) < 40
 
 
-def written(folder, name, started_ns, mean):
-    run = spools.a_run(id=name, started_ns=started_ns)
-    results = runs.results(np.random.default_rng(1), ["emmc_ext4"], count=3)
-    return spools.write(folder, run, list(results))
-
-
 def test_the_last_run_is_shown_with_its_summary_first(tmp_path, capsys):
     for number, name in enumerate(("board-old", "board-new")):
-        folder = written(tmp_path, name, number + 1, 50.0)
-        os.utime(folder / "run.json", (number + 1, number + 1))
+        found = runs.results(np.random.default_rng(1), ["emmc_ext4"], count=3)
+        spools.write(tmp_path, spools.a_run(id=name, started_ns=number + 1), list(found))
     assert main.main(["show", "--results", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("board-new: ")
@@ -45,14 +39,6 @@ def test_the_last_run_is_shown_with_its_summary_first(tmp_path, capsys):
     # One line for each buffer size, four figures in it.
     (line,) = (line for line in tables.splitlines() if line.startswith("100 KiB"))
     assert len(line.split()) >= 6
-
-
-def test_a_check_of_a_first_run_leaves_its_page(tmp_path, capsys):
-    folder = written(tmp_path, "board-first", 1, 50.0)
-    page.write(folder)
-    before = (folder / page.NAME).read_bytes()
-    assert main.main(["check", "--results", str(tmp_path)]) in (ExitStatus.NOTHING, ExitStatus.UNDECIDED)
-    assert (folder / page.NAME).read_bytes() == before
 
 
 @pytest.mark.parametrize(("output", "end"), [("closed", (0, "")), ("/dev/full", (3, "output: No space"))])
@@ -70,5 +56,28 @@ def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("PAGER", "sed s/^/paged:/")
     status, shown = programs.at_terminal("help", "docs/boot.md")
     assert (status, "paged:# " in shown) == (ExitStatus.OK, True)
+    assert main.main(["help"]) == 0
+    assert capsys.readouterr().out == project("docs").joinpath("README.md").read_text()
     assert main.main(["help", "boott"]) == ExitStatus.USAGE
     assert "there is no page 'boott'; did you mean boot?" in capsys.readouterr().err
+
+
+_SLOW = {"asyncio", "dataclasses", "evmperf_virtual.commands", "labgrid", "msgspec"}
+_SLOW |= {"pytest", "secrets", "statistics", "yaml"}
+_WITHOUT = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+"""`make coverage` loads modules of its own."""
+
+
+def test_help_loads_nothing_slow():
+    program = (
+        "import contextlib, sys\n"
+        "from evmperf.commands.cli.main import main\n"
+        "sys.argv = ['evmperf', '--help']\n"
+        "with contextlib.suppress(SystemExit):\n"
+        "    main()\n"
+        "print('loaded:', *sys.modules)\n"
+    )
+    ended = programs.run(sys.executable, "-c", program, environment=_WITHOUT, check=True)
+    help_text, loaded = ended.stdout.rsplit("loaded:", 1)
+    assert "history" in help_text
+    assert not _SLOW & set(loaded.split())

@@ -1,12 +1,10 @@
 """One name for each thing, and both that it may have: rows, boards, commands, options."""
 
-import contextlib
-
 import pytest
 
 from evmperf.benchmarks import wording
 from evmperf.boards import board as boards
-from evmperf.commands.cli.main import main
+from evmperf.commands.cli.main import _parser, main
 from evmperf.judge.rounds import matches
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -15,9 +13,11 @@ from selftests.support import spools
 
 
 def ended(*words):
-    with contextlib.suppress(SystemExit):
+    """The exit status of a command line."""
+    try:
         return main(words)
-    return None
+    except SystemExit as end:
+        return end.code
 
 
 @pytest.mark.parametrize("case", ["102400", "100 KiB", "100kib"])
@@ -49,18 +49,28 @@ def test_a_metric_of_an_ab_is_named_by_either_name():
         (["board", "zz9"], "no command zz9; known are"),
         (["desk", "--ye"], "unrecognized arguments: --ye"),
         (["history", "am64x", "--last=--"], "--last=--: -- is no value"),
+        (["ab", "virtual", "--budget", "soon"], "soon"),
+        (["ab", "virtual", "--boots", "0"], "'0' is not a whole number from 1 on"),
+        (["ab", "virtual", "--within", "200"], "'200' is not a share: write 2% or 0.02"),
+        (["ab", "virtual", "--within", "5,0"], "'5,0' is not a share"),
+        (["check", "--level", "2"], "'2' is not a share"),
     ],
 )
-def test_a_wrong_command_is_told_the_right_one_and_no_option_is_cut(words, said, capsys):
-    ended(*words)
+def test_a_wrong_command_or_value_is_told_the_right_one_and_no_option_is_cut(words, said, capsys):
+    assert ended(*words) == ExitStatus.USAGE
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("share", ["2%", "2 %", "0.02"])
+def test_a_share_is_said_in_either_way(share):
+    assert _parser("ab").parse_args(["ab", "virtual", "--within", share]).within == 0.02
 
 
 @pytest.mark.parametrize("words", [["WORD"], ["desk", "--WORD"], ["show", "WORD"], ["history", "WORD"]])
 def test_no_message_quotes_a_word_that_nobody_reads_to_its_end(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     long = "x" * 100_000
-    assert ended(*(word.replace("WORD", long) for word in words)) in (None, ExitStatus.USAGE)
+    assert ended(*(word.replace("WORD", long) for word in words)) == ExitStatus.USAGE
     said = capsys.readouterr()
     assert "more characters)" in said.err
     assert len(said.out + said.err) < 4000

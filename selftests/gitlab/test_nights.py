@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 import yaml
 
-from evmperf.commands.app import sources
 from evmperf.commands.cli import main as cli
 from evmperf.commands.gitlab.pipeline import render
 from evmperf.commands.night import plan
-from evmperf.judge.nights import nights
 from evmperf.judge.past import FEWEST
-from evmperf.measure.runs import spool
-from evmperf.measure.runs.history import SpoolFolder, WithHistory
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs
 
@@ -66,38 +63,3 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
     assert status == ExitStatus.FAILED
     (failed,) = [name for name, tags in kinds.items() if "failure" in tags]
     assert all(word in failed for word in WORSE[1:])
-
-
-def test_what_is_kept_judges_as_the_run_itself(tmp_path):
-    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
-    sources.copy(tmp_path / "history", folder)
-    (there,) = SpoolFolder(tmp_path / "history").runs(BOARD)
-    (beside,) = SpoolFolder(tmp_path / "results").runs(BOARD)
-    assert there.run == spool.read_run(folder)
-    (ours,), (theirs,) = nights([there]), nights([beside])
-    assert ours == theirs
-    assert len(ours.figures) > 50
-
-
-def test_a_run_in_both_places_counts_once(tmp_path):
-    results, history = tmp_path / "results", tmp_path / "history"
-    generator = np.random.default_rng(1)
-    for number in range(4):
-        folder = runs.write(
-            results if number % 2 else tmp_path / "gone", runs.results(generator, BENCHMARKS), number=number
-        )
-        sources.copy(history, folder)
-    both = WithHistory(SpoolFolder(results), SpoolFolder(history))
-    ids = [f"{BOARD}-{number:04}" for number in range(4)]
-    assert [entry.run.id for entry in both.runs(BOARD)] == ids
-    assert [entry.run.id for entry in both.runs(BOARD)[-2:]] == ids[2:]
-    assert [entry.run.id for entry in both.runs()] == ids
-    assert [night.run.id for night in nights(both.runs(BOARD)[-3:]) if WORSE in night.figures] == ids[1:]
-
-
-def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
-    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
-    sources.copy(tmp_path / "history", folder)
-    assert cli.main(["history", "--from", "history"]) == 0
-    assert f"{BOARD}-0007" in capsys.readouterr().out

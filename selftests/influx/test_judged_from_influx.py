@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 
 from evmperf.benchmarks import wording
@@ -165,21 +164,6 @@ def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nigh
     # A check that decides nothing leaves the page.
     assert "Worse than" in (nights / "am64xx-hsevm-0015" / "report.html").read_text()
     assert points(configured, "verdicts") == before[1]
-
-
-def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, nights, capsys):
-    guides = imported(nights)
-    folder = guides / "guide-11.01.16.13-Linux-am62lxx_evm-fs"
-    before = (folder / "results.jsonl").read_bytes()
-    check(guides, "release:11.00.00.00", run=folder.name)
-    assert (folder / "results.jsonl").read_bytes() == before
-    live = Spool(nights, Run("going-on", "am64xx-hsevm", "full", started_ns=10**9))
-    live.hold()
-    live.append(next(runs.results(np.random.default_rng(1))))
-    check(nights, "last:15", run="going-on")
-    assert re.search(r"going-on: .*still being measured", capsys.readouterr().err)
-    assert verdicts(nights, "going-on") == ({}, 0)
-    live.release()
 
 
 def test_without_the_server_the_verdict_stays_and_waits(configured, nights, monkeypatch, store, capsys):

@@ -78,6 +78,12 @@ def is_unsent(config, folder):
     return len(taken) > 2 * CASES
 
 
+SLOW = {
+    "slow status": b"HTTP/1.1 2",
+    "slow header": b"HTTP/1.1 204 No Content\r\nX-Long: ",
+    "slow page": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n",
+    "slow error": b"HTTP/1.1 503 Busy\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n",
+}
 WRONG = {
     "a page for everything": lambda handler, path, body: say(handler, 200, body=HTML),
     "a page of the right type": lambda handler, path, body: say(handler, 200, "text/csv", HTML),
@@ -87,14 +93,16 @@ WRONG = {
     "413 for everything": lambda handler, path, body: say(handler, 413, body=HTML),
     "400 of a proxy": lambda handler, path, body: say(handler, 400, body=HTML),
     "422 of a proxy": lambda handler, path, body: say(handler, 422, "application/json", b"[1]"),
-}
+} | {name: lambda handler, path, body, head=head: web.trickle(handler, head) for name, head in SLOW.items()}
 
 
 @pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
-def test_what_a_proxy_answers_is_not_delivered(folder, answer):
+def test_what_a_proxy_answers_or_trickles_is_not_delivered(folder, answer):
     with serving(answer) as config:
+        begun = time.monotonic()
         with pytest.raises(StoreError, match=r"InfluxDB http.*: check EVMPERF_INFLUX_URL"):
-            send(config, folder)
+            send(config, folder, timeout_s=1.0)
+        assert time.monotonic() - begun < 30
         assert is_unsent(config, folder)
 
 
@@ -184,38 +192,6 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says(folder, status, monke
     with serving(lambda handler, path, body: say(handler, status)) as config, said:
         send(config, folder)
     assert slept == [1, 5, 1, 2]
-
-
-def trickle(head, every_s=0.05, seconds=60.0):
-    """Says something, byte by byte and never all: no read waits for long."""
-
-    def answer(handler, path, body):
-        handler.wfile.write(head)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            handler.wfile.write(b"x")
-            handler.wfile.flush()
-            time.sleep(every_s)
-
-    return answer
-
-
-TRICKLES = {
-    "status": b"HTTP/1.1 2",
-    "header": b"HTTP/1.1 204 No Content\r\nX-Long: ",
-    "page": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n",
-    "error": b"HTTP/1.1 503 Busy\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n",
-}
-
-
-@pytest.mark.parametrize("head", TRICKLES.values(), ids=TRICKLES)
-def test_a_server_that_trickles_is_given_up(folder, head):
-    with serving(trickle(head)) as config:
-        begun = time.monotonic()
-        with pytest.raises(StoreError, match=r"InfluxDB http.*: check EVMPERF_INFLUX_URL"):
-            send(config, folder, timeout_s=0.5)
-        assert time.monotonic() - begun < 30
-        assert is_unsent(config, folder)
 
 
 @pytest.mark.parametrize(

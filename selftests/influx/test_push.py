@@ -39,18 +39,11 @@ def counted(folder):
     return total
 
 
-def test_a_run_of_the_virtual_evm_arrives_whole(bucket, store, tmp_path):
-    folder = spools.recorded(tmp_path)
-    pushed = push(store, folder)
-    assert pushed == Pushed(folder, counted(folder))
-    assert points(bucket) == counted(folder)
-
-
-def test_two_machines_pushing_the_same_run_change_nothing(bucket, store, tmp_path):
-    push(store, spools.recorded(tmp_path / "one"))
-    before = points(bucket)
-    push(store, spools.recorded(tmp_path / "two"))
-    assert points(bucket) == before
+def test_a_run_of_the_virtual_evm_arrives_whole_and_once_from_two_machines(bucket, store, tmp_path):
+    for machine in ("one", "two"):
+        folder = spools.recorded(tmp_path / machine)
+        assert push(store, folder) == Pushed(folder, counted(folder))
+        assert points(bucket) == counted(folder)
 
 
 def test_what_was_sent_does_not_wait_and_what_changed_does(bucket, store, tmp_path):
@@ -148,15 +141,11 @@ from(bucket: bucket) |> range(start: 0)
     return [row["_value"] for row in rows]
 
 
-def test_records_that_say_nothing_of_measuring_are_left_alone():
-    run = spools.a_run()
-    assert list(RunLines(run).of(UnknownRecord(line=1, reason="no table", text="x"))) == []
-
-
-def test_a_guide_keeps_its_bounds(bucket, store, tmp_path):
+def test_a_guide_keeps_its_bounds_and_what_was_not_read_of_it_is_no_point(bucket, store, tmp_path):
     run = spools.a_run(kind="guide", started_ns=0, ended_ns=0)
     cell = Published("write_throughput", "MB/s", 9.0, low=8.5, line=7)
-    Spool(tmp_path, run).append(spools.a_result(run, values=(), started_ns=0, published=(cell,)))
+    unread = UnknownRecord(line=1, reason="no table", text="x")
+    Spool(tmp_path, run).append(spools.a_result(run, values=(), started_ns=0, published=(cell,)), unread)
     assert push(store, tmp_path / run.id).points == 2
     (stored,) = InfluxRuns(store).runs()
     (result,) = stored.results()

@@ -37,10 +37,6 @@ def read(text):
     return cli.main(["lava", "import", "job.log"])
 
 
-def test_the_log_that_is_made_here_is_read(desk):
-    assert read(answered(BOARD, hostile.answer(hostile.tar(hostile.member("number", b"12\n"))))) == 0
-
-
 @pytest.mark.parametrize("name", hostile.ESCAPES[:3])  # measure/test_hostile_board.py has all
 def test_a_log_writes_no_file_of_the_importer(desk, name):
     evil = [hostile.member("number", b"12\n"), hostile.member(name.replace("/home", str(desk)))]

@@ -1,5 +1,6 @@
 """Servers that are not LAVA's, or a bad one: each answer is one sentence, within a size and a time."""
 
+import functools
 import gzip
 import itertools
 import json
@@ -10,6 +11,7 @@ import pytest
 from evmperf.commands.cli import main as cli
 from evmperf.model import limits
 from evmperf.model.exits import ExitStatus
+from selftests.support import web
 
 HEADER = "schema=1&kind=native&board_file=virtual&profile=quick&benchmarks=emmc_vfat"
 JOB = {
@@ -70,6 +72,26 @@ def test_what_is_not_lavas_answer_is_one_sentence(lava, capsys, path, data):
     assert status in (ExitStatus.LAB_BROKEN, ExitStatus.USAGE)
     assert said.count("\n") == 1, said
     assert "job 1" in said or "jobs" in said
+
+
+WRONG_JOB = {"message": "Problem with submitted job data: expected str @ data['metadata']['evmperf']"}
+NO_JOB, NO_TOKEN = {"detail": "Not found."}, {"detail": "Invalid token."}
+"""What LAVA 2023.01 answers."""
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "answer", "told"),
+    [
+        ("jobs/", 400, WRONG_JOB, "submitted job data: expected str"),
+        ("jobs/1/", 404, NO_JOB, "has no job 1"),
+        *((path, 403, NO_TOKEN, "does not accept the token (403)") for path in COMMANDS),
+    ],
+)
+def test_what_lava_refuses_is_said(*, lava, capsys, path, status, answer, told):
+    lava[path] = body(json.dumps(answer).encode(), status)
+    code, said = ended(capsys, *COMMANDS[path])
+    assert code == ExitStatus.USAGE
+    assert told in said
 
 
 def changed(data, place, value):
@@ -148,9 +170,14 @@ def flood(status, head=b"", **headers):
     return answer
 
 
-@pytest.mark.parametrize("path", COMMANDS)
 @pytest.mark.parametrize(
-    ("status", "headers"), [(200, {}), (302, {"Location": "/"}), (500, {}), (503, {"Retry_After": "1"})]
+    ("path", "status", "headers"),
+    [
+        *((path, 200, {}) for path in COMMANDS),
+        ("jobs/1/", 302, {"Location": "/"}),
+        ("jobs/1/", 500, {}),
+        ("jobs/1/", 503, {"Retry_After": "1"}),
+    ],
 )
 def test_a_body_without_end_is_cut(lava, capsys, path, status, headers):
     lava[path] = answer = flood(status, b'{"state": "', **headers)
@@ -168,36 +195,36 @@ def test_a_body_that_unpacks_without_end_is_cut(lava, capsys):
     assert "64 MiB" in said
 
 
-def trickle(head):
-    """Says something, byte by byte and never all: no read waits for long."""
-
-    def answer(handler):
-        handler.close_connection = True
-        handler.wfile.write(head)
-        for _ in range(1200):
-            handler.wfile.write(b"x")
-            handler.wfile.flush()
-            time.sleep(0.05)
-
-    return answer
-
-
-SLOW = {
-    "Retry-After": body(b"", 503, Retry_After="3600"),
-    "a status": trickle(b"HTTP/1.1 2"),
-    "a header": trickle(b"HTTP/1.1 200 OK\r\nX-Long: "),
-    "a body": trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
-    "an error": trickle(b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n"),
-    "silence": lambda handler: time.sleep(60),
+WRONG_HTTP = {
+    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "no status": b"HTTP/1.1 abc\r\n\r\n",
+    "lengths that differ": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
+    "no chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a cut body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+    "no gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+    "no address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n",
+    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\n{}",
+    "a long header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n{}",
 }
+SLOW = {
+    "a slow status": b"HTTP/1.1 2",
+    "a slow header": b"HTTP/1.1 200 OK\r\nX-Long: ",
+    "a slow body": b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+    "a slow error": b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n",
+}
+ODD = {name: functools.partial(web.trickle, head=head, seconds=0) for name, head in WRONG_HTTP.items()}
+ODD |= {name: functools.partial(web.trickle, head=head) for name, head in SLOW.items()}
+ODD |= {"busy for long": body(b"", 503, Retry_After="3600"), "silence": lambda handler: time.sleep(60)}
 
 
-@pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW)
-def test_no_answer_beats_the_timeout(lava, capsys, answer):
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
+def test_what_is_not_http_or_slower_than_the_timeout_is_one_sentence(lava, capsys, answer):
     lava["jobs/1/"] = answer
     begun = time.monotonic()
-    status, said = ended(capsys, "wait", "1", "--timeout", "2")
+    status, said = ended(capsys, "wait", "1", "--timeout", "1")
     assert status == ExitStatus.LAB_BROKEN
+    assert said.count("\n") == 1
     assert "http://127.0.0.1" in said
     assert time.monotonic() - begun < 20
 
@@ -212,29 +239,3 @@ def test_a_server_that_is_busy_is_asked_again(lava, capsys):
     lava["jobs/1/"] = answer
     assert "1 cases passed" not in ended(capsys, "wait", "1")[1]
     assert len(asked) == 2
-
-
-WRONG_HTTP = {
-    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
-    "no status": b"HTTP/1.1 abc\r\n\r\n",
-    "lengths that differ": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
-    "no chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "a cut body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
-    "no gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
-    "no address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n",
-    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\n{}",
-    "a long header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n{}",
-}
-
-
-@pytest.mark.parametrize("raw", WRONG_HTTP.values(), ids=WRONG_HTTP)
-def test_what_is_not_http_is_one_sentence(lava, capsys, raw):
-    def answer(handler):
-        handler.close_connection = True
-        handler.wfile.write(raw)
-
-    lava["jobs/1/"] = answer
-    status, said = ended(capsys, "wait", "1")
-    assert status == ExitStatus.LAB_BROKEN
-    assert said.count("\n") == 1

@@ -96,15 +96,11 @@ def test_a_look_that_is_damaged_costs_no_case(outputs, tmp_path):
     assert [values(result)[0][1] for result in done.results] == [10, 20]
 
 
-def test_lavas_own_script_reports_every_case(outputs):
+def test_a_step_that_failed_fails_its_case_alone_and_lavas_script_reports_every_case(outputs, tmp_path):
     text = outputs("plain or unlucky")
-    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=plain.1 RESULT=pass>" in text
-    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=plain.2 RESULT=pass>" in text
-    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=unlucky.13 RESULT=fail>" in text
-
-
-def test_a_step_that_failed_fails_its_case_alone(outputs, tmp_path):
-    done = imported(lava_jobs.log(outputs("plain or unlucky"), END), tmp_path)
+    for name, said in (("plain.1", "pass"), ("plain.2", "pass"), ("unlucky.13", "fail")):
+        assert f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={name} RESULT={said}>" in text
+    done = imported(lava_jobs.log(text, END), tmp_path)
     states = {result.benchmark: str(result.status) for result in done.results}
     assert states == {"plain": "measured", "unlucky": "failed"}
     (failure,) = done.results[-1].failures
@@ -113,15 +109,13 @@ def test_a_step_that_failed_fails_its_case_alone(outputs, tmp_path):
     assert done.run.exit_status == 1
 
 
-def test_a_shared_step_runs_once_for_all_its_cases(outputs, tmp_path):
+def test_a_shared_step_runs_once_and_one_that_hangs_is_ended(outputs, tmp_path):
     done = imported(lava_jobs.log(outputs("together"), END), tmp_path)
     assert [values(result) for result in done.results] == [[("value", 1, 0)]] * 2
-
-
-def test_a_step_that_hangs_is_ended(outputs, tmp_path):
-    done = imported(lava_jobs.log(outputs("slow"), END), tmp_path)
-    assert "did not end within 1 s" in done.results[0].failures[0].message
-    assert done.results[0].failures[0].kind == "tool"
+    (hung,) = imported(lava_jobs.log(outputs("slow"), END), tmp_path / "slow").results
+    (failure,) = hung.failures
+    assert "did not end within 1 s" in failure.message
+    assert failure.kind == "tool"
 
 
 def test_a_job_and_a_copy_of_its_log_are_one_run_that_is_read_once(outputs, tmp_path):
@@ -152,35 +146,38 @@ def spoil(output, copies):
     return "\n".join(lines)
 
 
-def test_a_kernel_message_in_one_copy_costs_nothing(outputs, tmp_path):
-    done = imported(lava_jobs.log(spoil(outputs("plain"), [1]), END), tmp_path)
-    assert done.measured
-    assert values(done.results[0]) == [("value", 10, 0), ("value", 11, 1)]
-    assert done.results[0].conditions["fetched_again"] == 1
-
-
-def test_a_kernel_message_in_both_copies_is_refused(outputs, tmp_path):
-    done = imported(lava_jobs.log(spoil(outputs("plain"), [1, 2]), END), tmp_path)
-    assert values(done.results[0]) == [("value", 11, 1)]
-    assert done.results[0].status == "partial"
-    assert "garbled" in done.results[0].failures[0].message
-    assert done.results[1].status == "measured"
-
-
-@pytest.mark.parametrize("copies", [(1,), (1, 2)])
-def test_a_mark_broken_by_a_kernel_message_is_no_mark(outputs, tmp_path, copies):
-    output = outputs("plain")
+def unmark(output, copies):
+    """Put it into the middle of all marks of so many copies."""
     for copy in copies:
         output = output.replace(f"@evmperf end {copy} ", f"@evmperf en{KERNEL}\nd {copy} ")
-    done = imported(lava_jobs.log(output, END), tmp_path)
-    assert done.measured is (copies == (1,))
-    if not done.measured:
-        assert not any(result.samples for result in done.results)
+    return output
 
 
-def test_a_test_signal_broken_by_a_kernel_message_costs_no_sample(outputs, tmp_path):
-    output = outputs("plain").replace("<LAVA_SIGNAL_TESTCASE", f"<LAVA_SIG{KERNEL}\nNAL_TESTCASE")
-    assert imported(lava_jobs.log(output, END), tmp_path).measured
+def unsignal(output, _):
+    """Put it into the middle of LAVA's own marks."""
+    return output.replace("<LAVA_SIGNAL_TESTCASE", f"<LAVA_SIG{KERNEL}\nNAL_TESTCASE")
+
+
+@pytest.mark.parametrize(
+    ("damage", "copies", "states", "kept"),
+    [
+        (spoil, [1], "measured measured", [10, 11]),
+        (spoil, [1, 2], "partial measured", [11]),
+        (unmark, [1], "measured measured", [10, 11]),
+        (unmark, [1, 2], "refused refused", []),
+        (unsignal, [], "measured measured", [10, 11]),
+    ],
+)
+def test_a_kernel_message_costs_what_it_hits_in_all_copies(
+    *, outputs, tmp_path, damage, copies, states, kept
+):
+    done = imported(lava_jobs.log(damage(outputs("plain"), copies), END), tmp_path)
+    first, second = done.results
+    assert f"{first.status} {second.status}" == states
+    assert first.values("value") == kept
+    assert bool(second.samples) == bool(kept)
+    assert first.conditions.get("fetched_again", 0) == ((damage, copies) == (spoil, [1]))
+    assert ("garbled" in str(first.failures)) == (states == "partial measured")
 
 
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.9, 0.99])

@@ -240,15 +240,6 @@ def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
     assert """ --image='it'"'"'s 11.01'""" in text
 
 
-def test_what_cannot_be_in_a_job_is_said_in_one_line():
-    chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmc")
-    assert any(re.search("uboot_emmc_raw: .*--kind host", reason) for reason in chosen.refused)
-    with pytest.raises(UsageError, match=r"boot_time .* native job"):
-        select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "boot_time")
-    with pytest.raises(UsageError, match="no benchmark matches 'emmcc'"):
-        select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmcc")
-
-
 def test_a_job_leaves_out_the_rows_that_the_board_lacks():
     board = BOARDS["virtual-ospi.yaml"]
     chosen = select(board, JobKind.NATIVE, "quick", "linux_flash_summary")
@@ -262,11 +253,6 @@ def test_a_job_asks_for_the_programs_that_the_board_file_names():
 
 def search(board, case, plan):
     return [SearchStep("look", lambda: iter(()), 10, 1)]
-
-
-def lazy(board, case, plan):
-    """Steps from a generator, which is no search by that."""
-    yield Prepare("run", "true", 10)
 
 
 def beside(board, case, plan):
@@ -296,9 +282,3 @@ def test_steps_that_a_native_job_cannot_run_are_refused(monkeypatch, steps, said
     with pytest.raises(UsageError, match=said):
         job()
     assert "[odd-" in shell_text(job(kind=JobKind.HOST, keyword="odd"))[0]
-
-
-def test_a_benchmark_is_no_search_for_being_a_generator(monkeypatch):
-    lazily = made_up("odd", lazy, ["1"])
-    monkeypatch.setattr(catalogue, "benchmarks", lambda: {"odd": lazily})
-    assert any("evm_prepare odd/1/run" in step for step in shell_text(job()))

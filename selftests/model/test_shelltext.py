@@ -22,13 +22,16 @@ def texts(tmp_path):
     return ShellTexts(str(tmp_path / "module.py"))
 
 
-def test_a_text_is_one_line_with_its_values(texts):
-    assert texts("first", name="a b") == 'if [ $# = 1 ]; then echo "a b" "$@"; fi'
-
-
-def test_a_text_has_other_texts_of_its_file(texts):
-    assert texts("second", name="n", place="/") == 'if [ $# = 1 ]; then echo "n" "$@"; fi; cd /x'
-    assert texts("second", first=":", place="@name") == ":; cd @namex"
+@pytest.mark.parametrize(
+    ("name", "given", "text"),
+    [
+        ("first", {"name": "a b"}, 'if [ $# = 1 ]; then echo "a b" "$@"; fi'),
+        ("second", {"name": "n", "place": "/"}, 'if [ $# = 1 ]; then echo "n" "$@"; fi; cd /x'),
+        ("second", {"first": ":", "place": "@name"}, ":; cd @namex"),
+    ],
+)
+def test_a_text_is_one_line_with_its_values_and_other_texts_of_its_file(texts, name, given, text):
+    assert texts(name, **given) == text
 
 
 def test_a_value_that_is_missing_is_an_error(texts):

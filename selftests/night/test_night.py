@@ -40,37 +40,20 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night):
     assert re.search(r"\[\d/8, expected end (after )?[\d -]*\d\d:\d\d", tonight.said), tonight.said
 
 
-def test_what_fails_on_the_products_account_is_not_tried_again(lab, night):
-    # One of three boots fails: the board works, and so the figures count as they are.
-    lab.boards["fake-1"].boots[:] = ["well", "oops", "well"]
-    tonight = night(boards=[{"place": "fake-1"}], boots=3)
-    assert tonight.wait() == 1, tonight.said
-    (measured,) = tonight.runs()
-    assert measured.ending == "failed"
-
-
-def test_a_board_that_does_not_boot_is_tried_once_more_and_holds_up_nobody(lab, night):
+def test_a_board_that_does_not_boot_is_tried_once_more_and_what_the_product_fails_is_not(lab, night):
     lab.boards["fake-1"].boots[:] = ["panic"] * 20
-    tonight = night(boards=[{"place": "fake-1"}, {"place": "fake-5"}])
+    # One of three boots fails: the board works, and so the figures count as they are.
+    lab.boards["fake-5"].boots[:] = ["well", "oops", "well"]
+    tonight = night(boards=[{"place": "fake-1"}, {"place": "fake-5"}], boots=3)
     assert tonight.wait() == 3, tonight.said
     assert sorted(places(tonight)) == ["fake-1", "fake-1", "fake-5"]
+    assert {run.ending for run in tonight.runs() if run.place == "fake-5"} == {"failed"}
     assert re.search("^fake-1: given up: .*kernel panic", (tonight.folder / "outcome.txt").read_text())
 
 
-def test_a_busy_board_is_waited_for(lab, night):
-    lab.client("fake-1", "acquire", user="bob")
-    tonight = night(boards=[{"place": "fake-1"}], repeat="2")
-    until(lambda: "waiting: fake-1 is held by here/bob" in tonight.said, 120)
-    lab.client("fake-1", "release", user="bob")
-    assert tonight.wait() == 0, tonight.said
-    (started,) = tonight.runs()
-    found = spool.read_results(tonight.results / started.id)
-    assert {result.conditions["repeat"] for result in found} == {"2 rounds"}
-
-
-def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
+def test_a_night_leaves_a_board_to_who_kicks_it_and_waits_for_it(lab, night):
     lab.boards["fake-6"].boots[:] = ["stuck"]
-    tonight = night(boards=[{"place": "fake-6"}])
+    tonight = night(boards=[{"place": "fake-6"}], repeat="2")
     until(lambda: lab.boards["fake-6"].typed[-1:] == ["boot"], 120)
     lab.kick("fake-6", "bob")
     until(lambda: len(tonight.runs(ended=True)) == 1, 120)
@@ -79,6 +62,8 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     lab.client("fake-6", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
     assert places(tonight) == ["fake-6", "fake-6"]
+    found = spool.read_results(tonight.results / tonight.runs()[-1].id)
+    assert {result.conditions["repeat"] for result in found} == {"2 rounds"}
 
 
 def test_a_killed_night_goes_on_where_it_was(lab, night):

@@ -35,10 +35,6 @@ def database(folder, monkeypatch):
         yield opened
 
 
-def test_there_are_ten_questions():
-    assert len(BLOCKS) == 1 + 10
-
-
 @pytest.mark.parametrize("question", BLOCKS[1:], ids=lambda text: " ".join(text.split())[:40])
 def test_each_question_has_an_answer(database, question):
     assert database.execute(question).fetchall()

@@ -3,10 +3,8 @@
 import pytest
 from msgspec import structs
 
-from evmperf.commands.cli.main import main
 from evmperf.judge import ab, confirm, rounds
 from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -85,15 +83,3 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
     assert expected["102400"][1] in note
     named = "evmperf ab here/evm.yaml --git-bisect --a image:GOOD --b image:BUILT --metric emmc_ext4/102400/"
     assert (named in note) == expected["102400"][1].startswith("confirmed")
-
-
-def test_an_alarm_that_cannot_be_checked_again_stays_with_the_reason(tmp_path, capsys):
-    generator = runs.history(tmp_path, nights=12)
-    changed = {("emmc_ext4", "102400", "write_throughput"): 0.7}
-    for number in range(12, 22):
-        folder = runs.write(tmp_path, runs.results(generator, changed=changed), number=number)
-    command = ["check", str(folder), "--against", "last:40", "--results", str(tmp_path)]
-    assert main([*command, "--confirm", "30m"]) == ExitStatus.FAILED
-    said = capsys.readouterr().out
-    assert "not checked again: " in said
-    assert "was measured without --image" in said

@@ -96,27 +96,27 @@ def nights_of_loss(tmp_path, count, factor=0.6, first=20):
 
 
 def test_a_loss_stays_open_with_its_date_until_it_recovers(tmp_path):
-    generator, told = nights_of_loss(tmp_path, 34)
+    generator, told = nights_of_loss(tmp_path, 22)
     assert {verdict.outcome for verdict in told} == {Outcome.WORSE}
     assert {verdict.alarm.since for verdict in told} == {"am64xx-hsevm-0020"}
-    assert told[-1].alarm.nights == 34
+    assert told[-1].alarm.nights == 22
     assert told[-1].alarm.good == "am64xx-hsevm-0019"
-    assert "open for 34 nights" in told[-1].why
-    there, judgement, verdict = night(tmp_path, generator, 54, 0.6)
+    assert "open for 22 nights" in told[-1].why
+    there, judgement, verdict = night(tmp_path, generator, 42, 0.6)
     # Older than the runs that `last:20` names, and yet what an A/B has as its good side.
     good, _, _ = against.sides(there, parse("last:20"), SpoolFolder(tmp_path), judgement)
     assert good.id == "am64xx-hsevm-0019"
     # Where the runs before are gone, the loss is still there.
     told = judged(there, parse("last:10"), SpoolFolder(tmp_path)).verdicts
-    assert "open for 35 nights" in next(v.why for v in told if v.key == LOST)
-    there, judgement, verdict = night(tmp_path, generator, 55)
+    assert "open for 23 nights" in next(v.why for v in told if v.key == LOST)
+    there, judgement, verdict = night(tmp_path, generator, 43)
     assert verdict.reason is Reason.RECOVERING, "one night does not end an alarm of so many"
     against.keep(there, judgement)
-    there, judgement, verdict = night(tmp_path, generator, 56)
+    there, judgement, verdict = night(tmp_path, generator, 44)
     assert (verdict.outcome, verdict.alarm.state) == (Outcome.SAME, AlarmState.RECOVERED)
     against.keep(there, judgement)
     # Its nights are no history: who was well before is not better now.
-    assert night(tmp_path, generator, 57)[2].outcome is Outcome.SAME
+    assert night(tmp_path, generator, 45)[2].outcome is Outcome.SAME
 
 
 def test_a_suspected_loss_is_checked_again_with_the_run_before_it(tmp_path):

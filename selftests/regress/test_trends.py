@@ -113,16 +113,14 @@ def test_a_change_that_was_meant_is_no_alarm():
 def test_nights_under_other_conditions_are_shown_and_not_compared():
     other = nights([50.0], under={**UNDER, "profile": "quick"})[0].figures[KEY]
     found = nights(noisy(100, 40))
-    found[39] = EarlierNight(found[39].run, {KEY: other})
+    found[38:] = [EarlierNight(found[38].run, {KEY: other}), *nights([0.1], unit="GB/s")]
     trend = the_trend(found)
-    assert [point.other for point in trend.points if point.other] == ["profile differs (full, not quick)"]
-    assert len(trend.alike) == 39
+    assert [point.other for point in trend.points if point.other] == [
+        "profile differs (full, not quick)",
+        "unit differs (MB/s, not GB/s)",
+    ]
+    assert len(trend.alike) == 38
     assert len(trend.levels) == 1
-
-
-def test_another_unit_is_not_compared():
-    found = [*nights(noisy(100, 20)), *nights([0.1], unit="GB/s")]
-    assert "unit differs (MB/s, not GB/s)" in [point.other for point in the_trend(found).points]
 
 
 def test_a_quantity_without_a_direction_changes_and_is_not_judged():
@@ -130,13 +128,6 @@ def test_a_quantity_without_a_direction_changes_and_is_not_judged():
     trend = the_trend(nights([*noisy(100, 40), *noisy(80, 40, 2)], key), key=key)
     assert trend.moves[0].outcome is Outcome.NOT_JUDGED
     assert trend.verdict is None
-
-
-def test_samples_are_kept():
-    found = nights(noisy(100, 3))
-    past = found[0].figures[KEY]._replace(samples=(1.0, 2.0, 3.0))
-    found[0] = EarlierNight(replace(found[0].run), {KEY: past})
-    assert the_trend(found).points[0].samples == (1.0, 2.0, 3.0)
 
 
 def test_changes_of_several_series_are_each_ones_own():

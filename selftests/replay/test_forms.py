@@ -95,20 +95,6 @@ def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
         readings(found)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        b"\x1bP+q544e\x1b\\\x1b[32766;32766H\x1b[6n",
-        b"\x1b]3008;start=01;type=boot\x1b\\",
-        b"\x1b[!p\x1b]104\x07",
-    ],
-)
-def test_what_systemd_asks_the_terminal_is_no_text(asked):
-    assert verdict(texts.LOADER + texts.SD.replace(LOGIN, asked + LOGIN)).what == "booted"
-    late = verdict(texts.LOADER + texts.SD.removesuffix(texts.LOGIN) + b"Hello\r\n" + asked)
-    assert "the last line is 'Hello'" in late.says
-
-
 def test_a_console_that_the_board_powers_is_not_lost_while_it_is_off():
     with replay_bench(Play(texts.LOADER, texts.SD), "am64x", medium="sd", **QUICK) as (board, bench):
         switch = board.switch
@@ -165,14 +151,7 @@ def test_an_efi_boot_has_a_time_of_its_own(linux, said):
     assert readings(found)[0].metric == "boot_time"
 
 
-# Failures, at once
-
-
-def test_a_failed_boot_is_named_at_once():
-    outcome = replay(Play(texts.LOADER, b"No more bootdevs\r\n=> "), "am64x", medium="sd")
-    assert isinstance(outcome.boot.error, BoardError)
-    assert "nothing bootable" in str(outcome.boot.error)  # the prompt comes in the same piece
-    assert outcome.late_s < 5
+# Failures
 
 
 def test_a_board_that_says_nothing_is_named():

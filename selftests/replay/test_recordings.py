@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.boards.console.watch import Watch
 from selftests.replay import texts
 from selftests.support.consoles import verdict
 
@@ -58,13 +57,3 @@ def test_a_boot_that_failed_is_never_booted_however_it_is_cut(name):
     login = text.find(b"login: ")
     for at in range(0, len(text) if login < 0 else login, 29):
         assert verdict(text[:at]).what != "booted"
-
-
-@pytest.mark.parametrize("name", HEALTHY)
-def test_a_healthy_console_at_work_raises_no_alarm(name):
-    text, _ = recording(name)
-    work = text[text.index(b"autoboot") :]
-    watch = Watch()
-    watch.restart()
-    watch.settle()
-    assert watch.feed(work) is None

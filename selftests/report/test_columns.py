@@ -2,35 +2,12 @@
 
 import re
 
-import pytest
-
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.verdict import Judgement, Outcome, Verdict
 from evmperf.publish.report import verdicts
-from evmperf.publish.report.columns import Column, table
 from evmperf.publish.report.shape import text_table
 from selftests.support import spools
-
-COLUMNS = (
-    Column("name", wrap=True),
-    Column("value", right=True),
-    Column("low", drop=2),
-    Column("high", drop=2),
-    Column("n", drop=1),
-)
-ROW = ("a name of some length", "123456.78", "123456.00", "123457.00", "20")
-
-
-@pytest.mark.parametrize(
-    ("width", "headings"),
-    [(80, ["name", "value", "low", "high", "n"]), (30, ["name", "value", "n"]), (22, ["name", "value"])],
-)
-def test_the_least_important_columns_go_first_and_together(width, headings):
-    lines = table(COLUMNS, [ROW], width).splitlines()
-    assert lines[0].split() == headings
-    assert all(len(line) <= width for line in lines)
-    assert "123456.78" in "".join(lines)
 
 
 def test_a_run_at_80_columns_has_every_mean_and_unit_whole():

@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.cli.terminal import Plain
 from evmperf.commands.lava.selection import lava_word
 from evmperf.commands.night.closing import Closing
 from evmperf.commands.night.conductor import Progress
@@ -203,12 +202,6 @@ def test_a_report_is_its_own(results):
     assert ("a", {"href": "results.jsonl"}) in read.tags  # the last part of the page
 
 
-def test_lines_of_a_night_are_lines():
-    progress = Progress(Job("x.yaml", name=HOSTILE), "failed", sentence=HOSTILE)
-    lines_of_it = Closing([progress], failed=[(HOSTILE, HOSTILE)]).lines
-    assert shown("\n".join(lines_of_it)).count("\n") == 2
-
-
 def test_the_page_of_an_a_b_is_its_own(results):
     found = comparison()
     safe(ab.as_html(found, of_sides(results)))
@@ -291,20 +284,17 @@ def test_no_command_sends_the_terminal_more_than_text(words, results, capsys):
     shown(said.out + said.err)
 
 
-def test_a_stream_of_the_command_takes_text_only():
-    stream = io.StringIO()
-    print(HOSTILE, file=Plain(stream))
-    assert "taken()" in shown(stream.getvalue())
-
-
-def test_a_session_s_lines_are_text():
-    run = spools.a_run()
-    failed = spools.a_result(run, failures=(Failure(Kind.TOOL, HOSTILE),), status=Status.FAILED)
+def test_lines_of_a_session_and_a_night_are_text_and_a_name_for_lava_is_a_word():
+    failed = spools.a_result(spools.a_run(), failures=(Failure(Kind.TOOL, HOSTILE),), status=Status.FAILED)
     shown(cause(failed))
     shown(str(LabError(HOSTILE)))
     ticker = Ticker(lambda: HOSTILE)
     assert "\n" not in shown(ticker._line())
     ticker.close()
+    progress = Progress(Job("x.yaml", name=HOSTILE), "failed", sentence=HOSTILE)
+    lines_of_it = Closing([progress], failed=[(HOSTILE, HOSTILE)]).lines
+    assert shown("\n".join(lines_of_it)).count("\n") == 2
+    assert re.fullmatch(r"[\w.-]+", lava_word(HOSTILE))
 
 
 def test_what_grafana_shows_as_html_is_text_and_half_a_character_no_error():
@@ -327,10 +317,6 @@ def test_a_guide_has_no_markup_of_others():
     assert not [node for kind in markup for node in tree.findall(kind)]
     assert len(list(tree.findall(nodes.row))) == 2
     assert tree.astext().count("taken()") == 2 * HOSTILE.count("taken()")
-
-
-def test_a_name_for_lava_is_one_word():
-    assert re.fullmatch(r"[\w.-]+", lava_word(HOSTILE))
 
 
 @pytest.mark.parametrize(

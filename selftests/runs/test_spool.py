@@ -1,10 +1,17 @@
-"""The spool: what was appended comes back, and a damaged file says where."""
+"""The spool: what was appended comes back, and what a crash, a full disk or another process leaves costs no
+more than itself.
+"""
 
+import fcntl
 import json
 import logging
 import os
 import re
+import resource
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,9 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from evmperf.measure.runs import spool as spools
 from evmperf.measure.runs.spool import (
     RECORDS,
     Spool,
+    append_records,
     is_live,
     leave_out,
     line,
@@ -94,6 +103,10 @@ def three_lines(tmp_path_factory):
     return spool.folder, (spool.folder / "results.jsonl").read_bytes().splitlines(keepends=True)
 
 
+def goals(folder):
+    return [record.goal for record in read_records(folder)]
+
+
 def read(folder):
     """The goals of the boots that can be read, and what is said of the others."""
     said = []
@@ -101,9 +114,9 @@ def read(folder):
     handler.emit = lambda record: said.append(record.getMessage())
     leave_out.cache_clear()
     logging.getLogger("evmperf.measure.runs.spool").addHandler(handler)
-    goals = [record.goal for record in read_records(folder)]
+    found = goals(folder)
     logging.getLogger("evmperf.measure.runs.spool").removeHandler(handler)
-    return goals, "\n".join(said)
+    return found, "\n".join(said)
 
 
 @settings(max_examples=20)
@@ -143,7 +156,7 @@ def test_a_field_of_a_later_evmperf_is_ignored_and_another_kind_named(spool, cap
 
 def test_half_a_character_loses_no_more_than_itself(spool):
     spool.append(BootRecord(goal="a\ud800b", started_ns=1, duration_s=1.0, marks=()))
-    assert [record.goal for record in read_records(spool.folder)] == ["a?b"]
+    assert goals(spool.folder) == ["a?b"]
 
 
 def test_facts_of_any_type_are_kept(spool):
@@ -170,7 +183,7 @@ def test_a_last_line_cut_at_any_byte_loses_only_itself(three_lines, data):
     folder, lines = three_lines
     cut = data.draw(st.integers(0, len(lines[2]) - 1))
     (folder / "results.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:cut])
-    assert [r.goal for r in read_records(folder)] == ["shell 0", "shell 1"]
+    assert goals(folder) == ["shell 0", "shell 1"]
 
 
 @given(st.integers(0, 1), st.sampled_from(["cut", b"\x00", b"\xff", b"\x1f"]), st.data())
@@ -180,8 +193,8 @@ def test_a_line_that_is_cut_or_has_a_dead_byte_is_left_out(three_lines, number, 
     damaged = list(lines)
     damaged[number] = lines[number][:at] + (b"\n" if damage == "cut" else damage + lines[number][at + 1 :])
     (folder / "results.jsonl").write_bytes(b"".join(damaged))
-    goals, said = read(folder)
-    assert goals == [f"shell {n}" for n in range(3) if n != number]
+    found, said = read(folder)
+    assert found == [f"shell {n}" for n in range(3) if n != number]
     assert f"results.jsonl line {number + 1}: is damaged" in said
 
 
@@ -189,8 +202,8 @@ def test_a_line_that_is_cut_or_has_a_dead_byte_is_left_out(three_lines, number, 
 def test_a_line_that_is_no_record_is_named(three_lines, line):
     folder, lines = three_lines
     (folder / "results.jsonl").write_bytes(lines[0] + line + b"\n" + lines[2])
-    goals, said = read(folder)
-    assert goals == ["shell 0", "shell 2"]
+    found, said = read(folder)
+    assert found == ["shell 0", "shell 2"]
     assert "line 2" in said
 
 
@@ -312,7 +325,100 @@ def test_a_folder_that_is_gone_ends_the_session_and_is_not_made_anew(tmp_path, h
         }[write]()
     assert not (spool.folder / RECORDS).exists()
     if moved:
-        goals = [record.goal for record in read_records(away)]
-        assert goals == (["first", "second"] if write == "append" else ["first"])
+        assert goals(away) == (["first", "second"] if write == "append" else ["first"])
         assert (away / "raw/a/out.txt").exists() == (write == "keep_raw")
     spool.release()
+
+
+# Torn files
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick")).folder
+
+
+@given(st.data())
+def test_appending_to_a_torn_line_destroys_nothing(folder, data):
+    first, torn = line(a_boot("first")), line(a_boot("torn"))
+    cut = data.draw(st.integers(0, len(torn) - 1))
+    (folder / RECORDS).write_bytes(first + torn[:cut])
+    append_records(folder, [a_boot("last")])
+    # Nothing but the line's end was missing: then it is whole.
+    whole = ["torn"] if cut == len(torn) - 1 else []
+    assert goals(folder) == ["first", *whole, "last"]
+
+
+def test_a_file_without_any_end_of_line_is_begun_anew(folder):
+    (folder / RECORDS).write_bytes(b"\0" * 5000)
+    append_records(folder, [a_boot("a")])
+    assert goals(folder) == ["a"]
+
+
+def test_a_write_that_is_cut_short_is_an_error_and_leaves_nothing(folder):
+    (folder / RECORDS).write_bytes(line(a_boot("first")))
+    size = (folder / RECORDS).stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+        with pytest.raises(LabError, match="No space left"):
+            append_records(folder, [a_boot("second")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (folder / RECORDS).stat().st_size == size
+
+
+APPENDER = """
+import sys
+from pathlib import Path
+from evmperf.model.records import BootRecord
+from evmperf.measure.runs.spool import append_records
+for number in range(50):
+    boot = BootRecord(goal=f"{sys.argv[2]} {number}", started_ns=1, duration_s=2.5, marks=())
+    append_records(Path(sys.argv[1]), [boot])
+"""
+
+
+def test_two_processes_append_in_turn(folder):
+    (folder / RECORDS).write_bytes(line(a_boot("first")) + b'{"schema"')
+    words = [sys.executable, "-c", APPENDER, folder]
+    processes = [subprocess.Popen([*words, name]) for name in "ab"]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert sorted(goals(folder)) == sorted(
+        ["first", *(f"{name} {number}" for name in "ab" for number in range(50))]
+    )
+
+
+def test_who_cannot_have_the_lock_says_so(folder, monkeypatch):
+    monkeypatch.setattr(spools, "_ALONE_S", 0.0)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(LabError, match="cannot be written"):
+            append_records(folder, [a_boot("a")])
+    finally:
+        os.close(handle)
+
+
+def test_a_file_of_nothing_but_damage_is_named_in_a_few_lines(folder, caplog):
+    leave_out.cache_clear()
+    (folder / RECORDS).write_bytes(b"{\n" * 1000 + line(a_boot("a")) + b"[" * 100_000 + b"\n")
+    assert goals(folder) == ["a"]
+    assert len(caplog.records) == 6
+    assert "996 more lines" in caplog.records[-1].getMessage()
+    assert goals(folder) == ["a"]
+    assert len(caplog.records) == 6  # said once
+
+
+def test_who_asks_whether_a_run_is_live_does_not_keep_it_from_being_held(folder):
+    one = Spool(folder, Run("r", "b", "quick"))
+    (one.folder / RECORDS).touch()
+    asking = (one.folder / RECORDS).open("rb")
+    fcntl.flock(asking, fcntl.LOCK_SH)  # as is_live does, for an instant
+    holding = threading.Thread(target=one.hold)
+    holding.start()
+    holding.join(0.2)
+    asking.close()
+    holding.join(10)
+    assert is_live(one.folder)
+    one.release()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,30 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@contextlib.contextmanager
+def offline(browser: Browser, within: str = "") -> Iterator[Callable[..., Page]]:
+    """A function that opens an address without a network in a window of some size; it fails for a page that
+    asks for anything but itself or what is `within` an address, and in the end for errors of scripts.
+    """
+    contexts, errors = [], []
+
+    def opened(address: str, viewport: dict[str, int], **options: Any) -> Page:
+        context = browser.new_context(viewport=viewport, offline=True, **options)
+        contexts.append(context)
+        sheet = context.new_page()
+        asked: list[str] = []
+        sheet.on("request", lambda request: asked.append(request.url))
+        sheet.on("pageerror", lambda error: errors.append(str(error)))
+        sheet.goto(address)
+        assert all(url == address or (within and url.startswith(within)) for url in asked), asked
+        return sheet
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert errors == []
 
 
 def violations(page: Page) -> list[str]:

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -30,6 +31,17 @@ class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, request, address):
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, address)
+
+
+def trickle(handler, head, seconds=60.0):
+    """Say something, byte by byte and never all: no read waits for long."""
+    handler.close_connection = True
+    handler.wfile.write(head)
+    end, pause = time.monotonic() + seconds, threading.Event()
+    while time.monotonic() < end:
+        handler.wfile.write(b"x")
+        handler.wfile.flush()
+        pause.wait(0.05)  # tests replace time.sleep
 
 
 def certificate(folder):

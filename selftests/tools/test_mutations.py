@@ -20,20 +20,6 @@ def test_no_damage_makes_another_number(capsys):
     assert calls > 100 * len({r.parser for r in all_recordings()})
 
 
-def test_damages_are_where_they_should_be():
-    text = "one 1\ntwo 2\n"
-
-    def damaged(kind, places=0):
-        return [damaged for _, damaged, _ in mutations.damages(text, kind, places)]
-
-    assert damaged("character lost")[:2] == ["ne 1\ntwo 2\n", "oe 1\ntwo 2\n"]
-    assert len(damaged("character lost")) == len(text)
-    assert damaged("line lost") == ["two 2\n", "one 1\n"]
-    assert damaged("line doubled")[0] == f"one 1\n{text}"
-    assert damaged("line more") == ["one 1\n0\ntwo 2\n", f"{text}1\n"]
-    assert damaged("cut", 3) == ["", "one ", "one 1\ntw"]
-
-
 def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, capsys):
     (recording,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
     monkeypatch.setattr(mutations, "subjects", lambda: [recording])
