@@ -1,9 +1,13 @@
 """One name for each thing, and both that it may have: rows, boards, commands, options."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from evmperf.benchmarks import wording
 from evmperf.boards import board as boards
+from evmperf.commands.cli import arguments
 from evmperf.commands.cli.main import _parser, main
 from evmperf.judge.rounds import matches
 from evmperf.model.errors import UsageError
@@ -75,3 +79,11 @@ def test_no_message_quotes_a_word_that_nobody_reads_to_its_end(words, tmp_path, 
     assert "more characters)" in said.err
     assert len(said.out + said.err) < 4000
     assert len(str(UsageError(f"{long} {long}"))) < 600
+
+
+def test_no_default_is_typed_into_a_help_text():
+    """A number behind `default` is formatted from the constant, or by argparse."""
+    typed = re.compile(r"help=\(?\s*\"[^\"]*default:? [a-z:]*\d")
+    folder = Path(arguments.__file__).parent
+    found = [file.name for file in folder.glob("*.py") if typed.search(file.read_text())]
+    assert found == []

@@ -23,8 +23,9 @@ from selftests.support import programs
 from selftests.support.placelab import until
 from selftests.support.spools import cases_of
 
-pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]
+pytestmark = pytest.mark.virtual_evm
 
+long = pytest.mark.long_lava_job
 KEYWORD = "emmc_vfat"
 BOARD = boards.load(boards.find("virtual"))
 DEADLINE_S = 900.0
@@ -112,6 +113,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
     assert "0123expired" not in text
 
 
+@long
 def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsys) -> None:
     words = ["--wait", "--import", "--results", str(results), "-k", KEYWORD]
     assert cli.main(["lava", "submit", "virtual", "--kind", "native", *words]) == 0
@@ -136,6 +138,7 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
     assert [identity(r) for r in measured["host"]] == [identity(r) for r in measured["desk"]]
 
 
+@long
 def test_a_kernel_panic_is_the_boards(lab, server, results, capsys) -> None:
     data = yaml.safe_load(definition())
     test = data["actions"][-1]["test"]
@@ -154,6 +157,7 @@ def test_a_kernel_panic_is_the_boards(lab, server, results, capsys) -> None:
     assert read_results(folder)[0].status == "measured"
 
 
+@long
 def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server, capsys) -> None:
     text = definition().replace('wget -q "$1"', "false")
     (number,) = server.submit(text)
@@ -161,6 +165,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server, capsys) 
     assert joblog.RAISED["no_overlay"] in capsys.readouterr().out
 
 
+@long
 def test_a_cancelled_job_is_the_labs(lab, server, capsys) -> None:
     (number,) = server.submit(definition())
     until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
@@ -169,6 +174,7 @@ def test_a_cancelled_job_is_the_labs(lab, server, capsys) -> None:
     assert "cancelled" in capsys.readouterr().out
 
 
+@long
 def test_boot_times_are_read_from_the_log(lab, results) -> None:
     words = ["--kind", "boot", "-k", "boot_time", "--wait", "--import", "--results", str(results)]
     assert cli.main(["lava", "submit", "virtual", *words]) == 0
