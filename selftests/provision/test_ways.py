@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -137,7 +138,7 @@ def test_a_write_that_is_killed_is_never_booted(scripted, fake, tmp_path):
     words = ("--lg-env", scripted, "-k", "default_rootfs", f"--results={tmp_path / 'results'}")
     done = programs.pytest(*words)
     assert done.returncode == ExitStatus.LAB_BROKEN, done.stdout + done.stderr
-    assert "the write of a.wic to the board's medium was interrupted" in done.stdout
+    assert re.search(r"write of a\.wic .* was interrupted", done.stdout)
     assert True not in fake.switched
 
 
