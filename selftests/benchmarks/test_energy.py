@@ -1,4 +1,4 @@
-"""Energy of windows from a meter's readings; `selftests/measuring/test_power.py` has a meter and a board."""
+"""Energy of windows from a meter's readings; selftests/measuring/test_everything.py has meter and board."""
 
 import pytest
 from hypothesis import given

@@ -93,41 +93,6 @@ def test_an_env_file_in_the_form_of_a_lab_is_accepted_unchanged(file, capsys, mo
         assert "Strategy: " in said.out
 
 
-STRATEGY_MODULE = """
-import enum
-import attr
-from labgrid import target_factory
-from labgrid.strategy import Strategy
-
-@target_factory.reg_driver
-@attr.s(eq=False)
-class {name}(Strategy):
-    bindings = {{"shell": "ShellDriver"}}
-    status = attr.ib(default=enum.Enum("S", "{states}").unknown)
-
-    def transition({arguments}):
-        pass
-"""
-
-
-@pytest.mark.skipif(not ENVS.is_dir(), reason="no env files of labs beside this checkout")
-@pytest.mark.parametrize(
-    ("name", "words", "said"),
-    [
-        ("Rescue", ("unknown off rescue", "self, status"), "has no state called shell"),
-        ("Slots", ("unknown off shell", "self, status, slot"), "transition wants slot"),
-    ],
-)
-def test_a_strategy_that_would_fail_at_its_first_call_is_found(tmp_path, capsys, name, words, said):
-    module = STRATEGY_MODULE.format(name=name, states=words[0], arguments=words[1])
-    (tmp_path / f"{name}.py").write_text(module)
-    file = tmp_path / "mine.yaml"
-    text = (ENVS / "shell-only.yaml").read_text()
-    file.write_text(f"imports: [{name}.py]\n{text}      {name}: {{}}\n")
-    assert main(["board", "check", str(file)]) == ExitStatus.USAGE
-    assert said in capsys.readouterr().err
-
-
 def test_what_a_file_can_and_cannot_do_is_said(tmp_path, capsys):
     file = tmp_path / "desk.yaml"
     file.write_text(LOCAL.read_text().replace(POWER, ""))

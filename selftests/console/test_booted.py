@@ -86,13 +86,7 @@ ON_CARD = "root: mmcblk1p2 type: SD"
         ("UUID=1", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", " readonly", "179:34")], ON_CARD),
         ("/dev/mmcblk1p2", [MOUNTED.format(1.2, 2)], ON_CARD),
         # The card is mounted after the root, or before another partition is.
-        ("/dev/nfs", [VFS.format(1.1, "nfs", "", "0:15"), MOUNTED.format(9, 2)], "root: nfs on /dev/nfs"),
         ("/dev/nfs", [MOUNTED.format(9, 2)], "root: /dev/nfs"),
-        (
-            "ubi0:rootfs",
-            [VFS.format(1.1, "ubifs", "", "0:17"), MOUNTED.format(9, 2)],
-            "root: ubifs on ubi0:rootfs",
-        ),
         (
             "/dev/mtdblock4",
             [VFS.format(1.1, "jffs2", "", "31:4"), MOUNTED.format(9, 2)],

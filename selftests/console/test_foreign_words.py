@@ -13,16 +13,6 @@ from selftests.support import programs
 
 ROOT_MISSING = "the root file system did not appear"
 UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
-NOTHING = """\
-switch to partitions #0, OK
-mmc0 is current device
-Scanning mmc 0:1...
-Device 0: unknown device
-BOOTP broadcast 1
-DHCP client bound to address 10.0.2.15 (2 ms)
-TFTP error: trying to overwrite reserved memory
-Config file not found
-"""
 
 
 @pytest.mark.parametrize("prompt", ["#> ", "> ", "$ ", "sunxi# ", "U-Boot> "])
@@ -33,10 +23,6 @@ def test_a_prompt_of_another_form_is_named_with_what_to_set(prompt):
     assert cause.kind is Kind.LAB
     assert cause.permanent
     assert "`prompt` of EvmUBootDriver" in cause.remedy
-
-
-def test_a_loader_that_finds_nothing_is_not_blamed_on_the_network():
-    assert diagnose(UBOOT + NOTHING).name == "nothing bootable"
 
 
 def test_a_root_that_came_is_not_the_cause():

@@ -145,21 +145,6 @@ def test_a_root_that_is_mounted_after_init_counts_once():
     assert sum(found.phases.values()) == pytest.approx(6.0)
 
 
-WAITING = (
-    "\x1b[K[\x1b[0;31m*     \x1b[0m] A start job is running for /dev/mmcblk1p3 (6s / 1min 30s)\r"
-    "\x1b[K[\x1b[0;31m**    \x1b[0m] A start job is running for /dev/mmcblk1p3 (18s / 1min 30s)\r\n"
-)
-
-
-def test_the_slowest_boot_is_told_beside_another_one():
-    usual = grown(*LOADER, *KERNEL)
-    slow = grown(*LOADER, *KERNEL[:-1], (24100, WAITING), (24600, "\r\nboard login: "))
-    (first, *_) = slow.beyond(usual)
-    assert "/dev/mmcblk1p3" in first.name
-    assert (first.phase, first.seconds) == ("init_started", pytest.approx(18.6))
-    assert usual.beyond(usual) == []
-
-
 def test_many_lines_of_one_kind_are_one_part():
     said = [(2200 + 100 * n, "Authentication passed\r\n") for n in range(12)]
     loader = ((10, "U-Boot SPL 2025.01 (Jan 01 2025)\r\n"), *said, (4000, "U-Boot 2025.01 (Jan 01 2025)\r\n"))

@@ -46,6 +46,13 @@ def booted():
     return watch
 
 
+def settled():
+    """A watch of a board whose U-Boot was found."""
+    watch = Watch()
+    watch.settle()
+    return watch
+
+
 def at_uboot():
     """A watch of a board at U-Boot's prompt."""
     watch = awaiting()
@@ -66,11 +73,15 @@ BANNERS = (
     b"U-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\nDRAM:  %s\r\nModel: %s\r\n"
     b"root@board:~# "
 )
+VERSION = b"version\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\naarch64-gcc 13\r\n=> "
 CASES = [
     # What watches, what is said before a disaster, it and what follows, and its name.
     # Nobody asked for U-Boot's prompt here, so that Linux may come without it.
     (Watch, SPL_BOOT + SESSION + SESSION, b"", b"", ""),
     (Watch, BOOT + (ENTRY + SPL + SPL + EXIT) * 2 + SESSION, b"", b"", ""),  # out of a suspend
+    (Watch, RESET + RESET + BOOT, b"", b"", ""),  # U-Boot's own matter until a kernel runs
+    (settled, VERSION, b"", b"", ""),
+    (settled, b"", RESET, b"", "silent reset"),
     (booted, BANNERS, b"", b"", ""),  # that a program prints
     (booted, BANNERS, RESET, b"", "silent reset"),
     *((Watch, BOOT, text, text + SESSION, name) for name, text in NAMED),  # it is found once
@@ -117,26 +128,6 @@ def test_a_power_on_forgives_and_forgets():
     watch.restart()
     assert alarms([SPL_BOOT + SESSION], watch) == []
     assert [a.name for a in alarms([RESET], watch)] == ["silent reset"]
-
-
-def test_a_second_bootloader_before_linux_is_no_alarm():
-    # U-Boot that resets itself (a watchdog, `reset`) is U-Boot's matter until a kernel runs.
-    assert alarms([RESET, RESET, BOOT]) == []
-
-
-def test_a_second_bootloader_after_its_prompt_is_a_reset():
-    watch = Watch()
-    assert alarms([RESET], watch) == []
-    watch.settle()
-    watch.settle()
-    assert [alarm.name for alarm in alarms([RESET], watch)] == ["silent reset"]
-
-
-def test_the_version_command_is_no_reset():
-    watch = Watch()
-    watch.settle()
-    version = b"version\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\naarch64-gcc 13\r\n"
-    assert alarms([version, b"=> "], watch) == []
 
 
 def test_an_alarm_says_who_has_to_act_and_whether_a_power_cycle_may_help():

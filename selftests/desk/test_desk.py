@@ -201,7 +201,7 @@ def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     assert not boardcheck.check(boards.load(file)).mistakes
 
 
-SENDERS = {"all of the terminal": [os.killpg], "the command": [os.kill], "both": [os.kill, os.killpg]}
+SENDERS = {"all of the terminal": [os.killpg], "the command, then all": [os.kill, os.killpg]}
 
 
 @pytest.mark.parametrize("to", SENDERS)

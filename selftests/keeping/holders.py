@@ -31,10 +31,8 @@ for line in sys.stdin:
     what, _, word = line.strip().partition(" ")
     if what == "child":  # as a night and an A/B start their sessions
         subprocess.Popen([sys.executable, "-c", os.environ["CHILD"]], close_fds=False)
-    elif what == "expect":
-        claim.expect(float(word))
     else:
-        claim.check()
+        claim.expect(float(word))
     print("done", flush=True)
 claim.close()
 print("released", flush=True)
@@ -62,7 +60,7 @@ class Other:
         return self.process.stdout.readline().strip()
 
     def do(self, *words: str) -> str:
-        """Let it check its board, or say until when it needs it; returns its answer."""
+        """Let it start a child, or say until when it needs its board; returns its answer."""
         print(*words, file=self.process.stdin, flush=True)
         return self.line()
 

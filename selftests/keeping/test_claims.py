@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 import time
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
-from evmperf.model.errors import BoardLost, LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from selftests.keeping.holders import other
 from selftests.support.placelab import until
 
@@ -30,15 +29,6 @@ def place(lab):
     return Wanted("one", lab.address)
 
 
-def test_the_run_is_in_the_holders_name(lab, place):
-    for _ in range(2):  # the second session of this process
-        with held(place) as claim:
-            assert lab.holder("one") == "here/me+run-1"
-            assert claim.environment.items() >= {"LG_HOSTNAME": "here", "LG_USERNAME": "me+run-1"}.items()
-            claim.check()
-        assert lab.holder("one") == ""
-
-
 def test_one_process_holds_several_places(lab, place):
     with held(place) as first, held(Wanted("two", lab.address)) as second:
         assert [lab.holder("one"), lab.holder("two")] == ["here/me+run-1"] * 2
@@ -52,21 +42,6 @@ def test_one_process_holds_several_places(lab, place):
 def test_a_second_coordinator_is_refused_and_not_taken_for_the_first(lab, place):
     with held(place), pytest.raises(UsageError, match="boards of two coordinators need two calls"):
         Claim.take(Wanted("two", lab.address.replace("127.0.0.1", "localhost")), "run-1")
-
-
-def test_a_kicked_holder_knows_at_once_and_by_whom(lab, place):
-    with held(place) as claim:
-        lost = threading.Event()
-        claim.on_lost = lambda sentence: lost.set()
-        lab.client("one", "release", "--kick", user="bob")
-        assert lost.wait(NOTICE_S)
-        with pytest.raises(BoardLost, match="released by another user"):
-            claim.check()
-        lab.client("one", "acquire", user="bob")
-        until(lambda: "bob" in claim.lost)
-        assert re.search(r"one .*bob.* \d\d:\d\d", claim.lost)
-    assert lab.holder("one") == "here/bob"
-    lab.client("one", "release", user="bob")
 
 
 def test_two_runs_of_one_user_are_two_holders(lab, place):
@@ -90,16 +65,6 @@ def test_a_place_without_devices_is_not_held(lab):
     assert lab.holder("bare") == ""
 
 
-def test_a_wrong_name_and_a_wrong_address_are_told(lab):
-    with pytest.raises(
-        UsageError, match=r"oen matches nothing at the coordinator .*labgrid-client -x .* places"
-    ):
-        Claim.take(Wanted("oen", lab.address), "run-1")
-    for address in ("127.0.0.1:1", "/dev/null:20408"):
-        with other(Wanted("one", address)) as lost:
-            assert f"no Labgrid coordinator answers at {address} " in lost.refused()
-
-
 def test_what_a_user_acquired_by_hand_is_used_and_stays_theirs(lab, place):
     lab.client("one", "acquire")
     with held(place) as claim, other(place) as second:
@@ -111,26 +76,20 @@ def test_what_a_user_acquired_by_hand_is_used_and_stays_theirs(lab, place):
         until(lambda: claim.lost)
 
 
-def test_of_many_who_take_a_place_at_once_one_has_it(lab, place):
+@pytest.mark.parametrize(
+    "devices", [(), tuple(f"relay {number}" for number in range(16))], ids=["place", "local"]
+)
+def test_of_many_who_take_a_board_at_once_one_has_it(lab, place, devices):
+    board = Wanted("desk", devices=devices) if devices else place
     with contextlib.ExitStack() as stack:
-        takers = [stack.enter_context(other(place, f"run-{number}")) for number in range(5)]
+        takers = [stack.enter_context(other(board, f"run-{number}")) for number in range(5)]
         first = [taker.line() for taker in takers]
         (winner,) = (number for number, line in enumerate(first) if line == "held")
-        assert lab.holder("one") == f"here/me+run-{winner}"
+        assert lab.holder("one") == ("" if devices else f"here/me+run-{winner}")
         losers = [taker for number, taker in enumerate(takers) if number != winner]
         assert all("held by here/me+run-" in loser.refused() for loser in losers)
         takers[winner].release()
     assert lab.holder("one") == ""
-
-
-def test_a_board_of_somebody_who_is_done_goes_to_who_waits(lab, place):
-    with contextlib.ExitStack() as stack:
-        with held(place):
-            waiting = stack.enter_context(other(place, wait_s=60))
-            assert "one is held by here/me+run-1" in waiting.line()
-        assert waiting.line() == "held"
-        assert lab.holder("one") == "here/me+run-2"
-        waiting.release()
 
 
 def test_a_place_that_is_reserved_for_somebody_else_is_waited_for(lab, place):
@@ -143,41 +102,12 @@ def test_a_place_that_is_reserved_for_somebody_else_is_waited_for(lab, place):
         waiting.release()
 
 
-def test_a_killed_holders_place_is_taken_back_with_a_sentence(lab, place):
-    said = []
-    with other(place, "run-killed") as first:
-        assert first.line() == "held"
-        first.process.kill()
-        first.process.wait()
-    assert lab.holder("one") == "here/me+run-killed"
-    with other(place, LG_USERNAME="bob") as another:  # it is not theirs to take
-        assert "held by here/me+run-killed" in another.refused()
-    with held(place, tell=said.append):
-        assert lab.holder("one") == "here/me+run-1"
-    (sentence,) = said
-    assert re.search(r"one was still held by here/me\+run-killed,.*: taken back$", sentence)
-
-
 def test_the_place_of_a_namesake_on_another_host_is_not_taken_back(lab, place, tmp_path):
     with other(place, "run-there", EVMPERF_LOCKS=str(tmp_path)) as there:  # a container of the same name
         assert there.line() == "held"
         with pytest.raises(UsageError, match=r"held by here/me\+run-there"):
             Claim.take(place, "run-1")
         there.release()
-
-
-def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
-    with held(place) as claim:
-        lost = threading.Event()
-        claim.on_lost = lambda sentence: lost.set()
-        lab.end("coordinator")
-        assert lost.wait(NOTICE_S)
-        assert "coordinator" in claim.lost
-        lab.restart()
-        with held(place, "run-2") as second:
-            with pytest.raises(BoardLost):
-                claim.check()
-            second.check()
 
 
 def test_who_waits_is_told_of_a_coordinator_that_goes(lab, place):
@@ -238,31 +168,6 @@ def test_nobody_gets_a_board_while_the_session_of_a_killed_holder_is_on_it(lab, 
 
 
 # Boards without a coordinator
-
-
-def test_a_local_board_has_one_holder(lab):
-    wanted = Wanted("desk", devices=("tty at 127.0.0.1", "relay 3"))
-    with other(wanted, "run-elsewhere") as elsewhere:
-        assert elsewhere.line() == "held"
-        with pytest.raises(UsageError, match=r"desk is held by here/me\+run-elsewhere since"):
-            Claim.take(wanted, "run-1")
-        (said,) = locks.held()
-        assert "run-elsewhere" in said
-        elsewhere.process.kill()
-        with held(wanted, wait_s=60):
-            assert locks.held()[0].startswith("desk is held by here/me+run-1 since")
-    assert locks.held() == []
-
-
-def test_of_many_who_take_a_local_board_at_once_one_has_it(lab):
-    wanted = Wanted("desk", devices=tuple(f"relay {number}" for number in range(16)))
-    with contextlib.ExitStack() as stack:
-        takers = [stack.enter_context(other(wanted, f"run-{number}")) for number in range(5)]
-        first = [taker.line() for taker in takers]
-        (winner,) = (number for number, line in enumerate(first) if line == "held")
-        losers = [taker for number, taker in enumerate(takers) if number != winner]
-        assert all("desk is held by" in loser.refused() for loser in losers)
-        takers[winner].release()
 
 
 def test_a_shared_device_keeps_two_boards_apart(lab):

@@ -29,10 +29,10 @@ def measure(lab, tmp_path):
     """A function that starts a session in a place, or with a file of its own."""
     started = []
 
-    def start(*options, place="one", board=None, **environment):
+    def start(*options, place="one", board=None, results="results", **environment):
         file = board or lab.board_file(tmp_path / "results.yaml")
         environment = {**lab.environment, "LG_PLACE": place, **environment}
-        started.append(Pytest(file, tmp_path / "results", "default_rootfs", options, environment))
+        started.append(Pytest(file, tmp_path / results, "default_rootfs", options, environment))
         return started[-1]
 
     yield start
@@ -40,9 +40,14 @@ def measure(lab, tmp_path):
         programs.end(session.process)
 
 
-def measured(session):
-    """The cases that are measured so far."""
-    return [result.case for result in session.measured() if result.status == "measured"]
+def after_the_first_case(session, board):
+    """Wait until a session is in the midst of a boot for its second case; what it has of the first."""
+    until(session.measured, 120)
+    board.boots[:] = ["stuck"]
+    until(lambda: boots_for_long(board), 60)
+    (first,) = session.measured()
+    assert first.case == "default_rootfs"
+    return first
 
 
 @pytest.fixture
@@ -73,47 +78,44 @@ def test_a_session_acquires_and_releases_by_itself(lab, measure):
     assert not lab.boards["one"].is_on
 
 
-def test_a_kicked_session_sends_nothing_more(lab, measure, board):
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("kicked", "one was (taken by here/bob|released by another)"),
+        ("restarted", "has forgotten who holds one"),
+    ],
+)
+def test_a_session_that_lost_its_place_sends_nothing_more(lab, measure, board, how, told):
     session = measure("-k", "boot_time")
-    until(lambda: measured(session) == ["default_rootfs"], 120)
-    board.boots[:] = ["stuck"]
-    until(lambda: boots_for_long(board), 60)
-    lab.kick("one", "bob")
+    before = after_the_first_case(session, board)
+    if how == "kicked":
+        lab.kick("one", "bob")
+    else:
+        lab.end("coordinator")
     sent, switched = list(board.typed), list(board.switched)
     assert session.wait() == 3
     assert (board.typed, board.switched, board.is_on) == (sent, switched, True)
     assert "The board was lost: " in session.said
+    assert "coordinator became unavailable" not in session.said  # Labgrid's own line
     # What was measured before is kept. The case in flight is dropped, and nothing is left that
     # looks like a result of it.
-    run = spool.read_run(session.folder)
-    assert re.search("one was (taken by here/bob|released by another)", run.facts.lost)
-    assert measured(session) == ["default_rootfs"]
-    assert len(spool.read_results(session.folder)) == 1
-    assert lab.holder("one") == "here/bob"
-    lab.client("one", "release", user="bob")
+    assert re.search(told, spool.read_run(session.folder).facts.lost)
+    assert session.measured() == spool.read_results(session.folder) == [before]
+    if how == "kicked":
+        assert lab.holder("one") == "here/bob"
 
 
-def test_a_restarted_coordinator_silences_a_session(lab, measure, board):
-    board.boots[:] = ["stuck"]
-    session = measure()
-    until(lambda: boots_for_long(board), 60)
-    lab.end("coordinator")
-    sent, switched = list(board.typed), list(board.switched)
-    assert session.wait() == 3
-    assert (board.typed, board.switched, board.is_on) == (sent, switched, True)
-    assert session.said.count("and has forgotten who holds one") > 0
-    assert "coordinator became unavailable" not in session.said  # Labgrid's own line
-    assert "coordinator" in spool.read_run(session.folder).facts.lost
-
-
-def test_the_place_of_a_killed_session_is_taken_back_by_the_next(lab, measure, board):
-    board.boots[:] = ["stuck"]
-    first = measure()
-    until(lambda: boots_for_long(board), 60)
+def test_a_killed_session_keeps_what_was_measured_and_the_next_takes_its_place_back(lab, measure, board):
+    first = measure("-k", "boot_time")
+    before = after_the_first_case(first, board)
     first.process.kill()
     first.wait()
-    assert lab.holder("one").startswith("here/me+scripted-evm-")
-    second = measure()
+    assert first.measured() == [before]
+    assert spool.read_run(first.folder).outcome == ""
+    stranger = measure(LG_USERNAME="bob")  # it is not theirs to take
+    assert stranger.wait() == 4
+    assert "one is held by here/me+scripted-evm-" in stranger.said
+    second = measure(results="after")
     assert second.wait() == 0, second.said
     assert re.search(r"still held by here/me\+scripted-evm-.*, whose session was killed", second.said)
     assert lab.holder("one") == ""
@@ -133,18 +135,7 @@ def test_what_is_no_place_of_the_lab_is_said_once(measure, wrong, status, senten
     assert not session.results.exists()
 
 
-def test_who_waits_measures_afterwards(lab, measure, board):
-    board.boots[:] = ["stuck"]
-    first = measure()
-    until(lambda: boots_for_long(board))
-    second = measure("--wait", "1m")
-    until(lambda: "one is held by here/me+scripted-evm-" in second.said)
-    first.process.send_signal(signal.SIGINT)
-    assert first.wait() == 2
-    assert second.wait() == 0, second.said
-
-
-def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
+def test_of_two_sessions_on_a_local_board_one_is_refused_or_waits(lab, measure, board, tmp_path):
     local = tmp_path / "local.yaml"
     data = yaml.safe_load(lab.board_file(local).read_text().replace("!template ", ""))
     data["targets"]["main"]["resources"] = console_and_power(board.port, lab.switches["one"].port)
@@ -156,30 +147,29 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
     second = measure(board=local)
     assert second.wait() == 4
     assert second.said.count("local is held by here/me+scripted-evm-") == 1
+    waiting = measure("--wait", "1m", board=local)
+    until(lambda: "local is held by here/me+scripted-evm-" in waiting.said)
     assert (board.typed, board.is_on) == (sent, True)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2
+    assert waiting.wait() == 0, waiting.said
 
 
 # An end from outside
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure, board, number):
+def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure, board):
     session = measure("-k", "boot_time")
-    until(lambda: measured(session) == ["default_rootfs"], 120)
-    board.boots[:] = ["stuck"]
-    until(lambda: boots_for_long(board), 60)
-    session.process.send_signal(number)
+    before = after_the_first_case(session, board)
+    session.process.send_signal(signal.SIGTERM)
     assert session.wait() == 2, session.said
     assert not board.is_on
     assert lab.holder("one") == ""
     run = spool.read_run(session.folder)
     assert run.exit_status == 2
-    assert run.facts.interrupted_by == number.name
-    by = "" if number == signal.SIGINT else f" by {number.name}"
-    assert run.outcome.startswith(f"Interrupted{by}: 1 of ")
-    assert measured(session) == ["default_rootfs"]
+    assert run.facts.interrupted_by == "SIGTERM"
+    assert run.outcome.startswith("Interrupted by SIGTERM: 1 of ")
+    assert session.measured() == [before]
     assert (session.folder / "report.html").exists() or list(session.folder.glob("*.html"))
 
 

@@ -84,21 +84,25 @@ def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_p
     assert "gone: FileDigitalOutputDriver cannot read it: " in boot.missed["gone"]
 
 
-@pytest.mark.parametrize("line", ["^app is ready", "ready$", "^app is ready$"])
-def test_a_line_of_a_serial_console_ends_before_its_carriage_return(line):
-    assert marks(line, b"starting\r\napp is", b" ready\r\n", b"more\r\n") == [2000]
+SERIAL = [b"starting\r\napp is", b" ready\r\n", b"more\r\n"]
+READY, TYPED = "application is ready", "logger application is ready; systemctl start app\n"
 
 
-def test_an_echo_is_no_end_and_a_line_with_a_typed_word_is_one():
-    assert marks("root", "root\n", b"evm login: root\r\n", b"root file system is ready\r\n") == [3000]
-    typed = "logger application is ready; systemctl start app\n"
-    assert marks("application is ready", typed, b"# logger application is \r\nready; systemctl\r\n") == []
-    assert marks("application is ready", typed, b"# logger application is ready; sys\r\n") == []
-
-
-def test_a_line_without_an_end_takes_no_memory_without_end():
-    flood = [b"x" * 100_000] * 200
-    assert marks("ready", *flood, b"ready\r\n") == [201_000]
+@pytest.mark.parametrize(
+    ("line", "pieces", "at_ns"),
+    [
+        # A line of a serial console ends before its carriage return.
+        *((line, SERIAL, [2000]) for line in ("^app is ready", "ready$", "^app is ready$")),
+        # An echo is no end, and a line with a typed word is one.
+        ("root", ["root\n", b"evm login: root\r\n", b"root file system is ready\r\n"], [3000]),
+        (READY, [TYPED, b"# logger application is \r\nready; systemctl\r\n"], []),
+        (READY, [TYPED, b"# logger application is ready; sys\r\n"], []),
+        # A line without an end takes no memory without end.
+        ("ready", [*[b"x" * 100_000] * 200, b"ready\r\n"], [201_000]),
+    ],
+)
+def test_a_line_is_an_end_where_the_board_says_it(line, pieces, at_ns):
+    assert marks(line, *pieces) == at_ns
 
 
 def answer(end, place, meanwhile=lambda: None):

@@ -4,8 +4,6 @@ import socket
 import threading
 from pathlib import Path
 
-import pytest
-
 from evmperf.boards.console.record import History, read
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
@@ -74,10 +72,3 @@ def test_the_memory_of_a_boot_counts_small_records_at_what_they_take(monkeypatch
         history.feed(b"x", number)
     assert 1000 < len(history.records()) < 5000
     assert history.records()[-1].mono_ns == 49_999
-
-
-@pytest.mark.parametrize("length", [10, limits.MESSAGE_CHARS, 10 * limits.MESSAGE_CHARS])
-def test_a_shortened_text_says_what_it_lost(length):
-    text = limits.shortened("x" * length)
-    assert text.count("x") == min(length, limits.MESSAGE_CHARS)
-    assert (f"({length - limits.MESSAGE_CHARS} more" in text) == (length > limits.MESSAGE_CHARS)

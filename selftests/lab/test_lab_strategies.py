@@ -1,5 +1,6 @@
 """Strategies of a lab's own, driven by Labgrid's own target: what they do wrong is one sentence."""
 
+import re
 import signal
 import time
 
@@ -46,6 +47,8 @@ class LabsStrategy(Strategy):
     def transition(ARGUMENTS):
         BODY
 """
+
+WHOLE = STRATEGY.replace("ARGUMENTS", "self, status").replace("BODY", "pass")
 
 
 @pytest.fixture(autouse=True)
@@ -113,36 +116,23 @@ def test_a_strategy_that_cannot_be_forced_is_named(driven):
 
 
 @pytest.mark.parametrize(
-    ("module", "change", "said"),
+    ("text", "said"),
     [
-        ("import a_package_of_the_lab", ("", ""), "strategy.py.*a_package_of_the_lab"),
-        ("def", ("", ""), "strategy.py"),
-        (
-            "",
-            (
-                "    drivers:",
-                "    features: [" + ", ".join(f"label{n}" for n in range(1000)) + "]\n    drivers:",
-            ),
-            "",
-        ),
-        (
-            "",
-            ("      SerialDriver: {}\n      ShellDriver", "      ExternalConsoleDriver"),
-            "nothing can be measured",
-        ),
+        (f"import a_package_of_the_lab\n{WHOLE}", r"strategy\.py.*a_package_of_the_lab"),
+        (f"def\n{WHOLE}", "strategy.py"),
+        (WHOLE.replace("linux", "rescue"), "has no state called shell"),
+        (WHOLE.replace("self, status", "self, status, slot"), "transition wants slot"),
     ],
-    ids=["import", "syntax", "many features", "no shell"],
+    ids=["import", "syntax", "states", "arguments"],
 )
-def test_a_file_that_cannot_work_is_one_sentence_with_its_name(tmp_path, capsys, module, change, said):
-    text = STRATEGY.replace("ARGUMENTS", "self, status").replace("BODY", "pass")
-    (tmp_path / "strategy.py").write_text(f"{module}\n{text}")
+def test_a_strategy_that_cannot_work_is_one_sentence_with_its_name(tmp_path, capsys, text, said):
+    (tmp_path / "strategy.py").write_text(text)
     file = tmp_path / "lab.yaml"
-    file.write_text(ENV.replace(*change))
-    status = main(["board", "check", str(file)])
+    file.write_text(ENV)
+    assert main(["board", "check", str(file)]) == ExitStatus.USAGE
     err = capsys.readouterr().err
     assert "Traceback" not in err
-    assert status == (ExitStatus.USAGE if said else ExitStatus.OK), err
-    assert all(word in err for word in said.split(".*")), err
+    assert re.search(said, err), err
 
 
 def test_a_deadline_leaves_the_alarm_of_others():

@@ -2,17 +2,14 @@
 
 import functools
 import shlex
-from types import SimpleNamespace
 
 import pytest
 import yaml
 from labgrid import Target
 
 from evmperf.benchmarks.tools import meter
-from evmperf.lab.bench import LabgridBench
 from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, ScpiMeter, ScpiMeterDriver
 from evmperf.model.errors import LabError, RefusedOutput
-from selftests.support.boardfiles import fake_board
 from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
 from selftests.support.ports import free_port
 
@@ -243,17 +240,6 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
     with pytest.raises(LabError, match=r"vdd_mcu, x: .*`rails` of Scpi"):
         driver.check(["vdd_core", "vdd_mcu", "x"])
     assert log_of(driver.read(["vdd_core"])).power("vdd_core") == pytest.approx(3.0)
-
-
-def test_the_bench_gives_the_meter_or_says_that_there_is_none(hwmon, root, tmp_path):
-    def bench(target):
-        target.get_strategy = lambda: SimpleNamespace(shell=SimpleNamespace(), logger=None)
-        return LabgridBench(target, fake_board(tmp_path / "x.yaml"))
-
-    with pytest.raises(LabError, match=r"x\.yaml .* meter: .*docs/power.md"):
-        bench(Target("main")).meter()
-    there = bench(hwmon(root, HERE).target)
-    assert there.meter().identity() == "acpitz, ina226 on this machine (hwmon)"
 
 
 @pytest.mark.parametrize("rails", ["", "vdd_core", "[1, 2]", "a: [", {}, 5])

@@ -246,21 +246,22 @@ PERF = f"""#!{sys.executable}
 import pathlib, signal, sys
 kind, *words = sys.argv[1:]
 if kind == "script":
-    sys.exit(print("openssl\\n\\t 7f1a2b aesni_cbc_encrypt+0x1f (/usr/lib/libcrypto.so.3)\\n" * 40))
+    sys.exit(print("openssl\\n\\t 7f1a2b SYMBOL+0x1f (/usr/lib/libcrypto.so.3)\\n" * 40))
 signal.signal(signal.SIGINT, lambda *_: sys.exit())
 pathlib.Path(words[words.index("-o") + 1]).write_text("data")
 signal.pause()
 """
-"""What perf does between the shell and its output; selftests/virtual/test_profile.py has perf itself."""
+"""What perf does between the shell and its output; selftests/measuring/test_ospi.py has perf itself."""
 
 
-def test_a_case_is_profiled_beside_a_run_without_a_profile(tmp_path, capsys):
+def test_a_case_is_profiled_beside_runs_with_and_without_a_profile(tmp_path, capsys):
     for name in ("bin", "sshd"):
         (tmp_path / name).mkdir()
     program = tmp_path / "bin/perf"
-    program.write_text(PERF)
+    program.write_text(PERF.replace("SYMBOL", "aesni_cbc_encrypt"))
     program.chmod(0o755)
     sshd, run = Sshd(tmp_path / "sshd", path=program.parent), spools.a_run(id="desk-1", board="desk")
+    run.facts.variation = [f"run:touch {tmp_path}/varied"]
     benchmark, case = CASE.split()
     row = spools.a_case(benchmark=benchmark, driver="crypto", case=case, profile="quick")
     words = ["why", "desk-1", CASE, "--profile", "--results", str(tmp_path)]
@@ -273,14 +274,20 @@ def test_a_case_is_profiled_beside_a_run_without_a_profile(tmp_path, capsys):
         assert "has no case 'nothing'" in capsys.readouterr().err
         with this_machine():
             assert main([*words, "--against", "desk-1"]) == ExitStatus.OK
-            said = capsys.readouterr().out
+            alone = capsys.readouterr().out
+            (stacks,) = tmp_path.glob("*/perf.folded")
+            program.write_text(PERF.replace("SYMBOL", "aes_slow"))
+            assert main([*words, "--against", str(stacks.parent)]) == ExitStatus.OK
+            beside = capsys.readouterr().out
             program.write_text("#!/bin/sh\nexit 1\n")
             assert main(words) == ExitStatus.LAB_BROKEN
     finally:
         sshd.stop()
-    assert re.search(r"^aesni_cbc_encrypt +100\.0%$", said, re.MULTILINE)
-    assert "here: 40 samples (parts within 15.5%), and CPUs idle 0%" in said
-    assert "desk-1 has no profile" in said
-    (stacks,) = tmp_path.glob("*/perf.folded")
+    assert (tmp_path / "varied").exists(), "it is measured with the run's own variation"
+    assert re.search(r"^aesni_cbc_encrypt +100\.0%$", alone, re.MULTILINE)
+    assert "here: 40 samples (parts within 15.5%), and CPUs idle 0%" in alone
+    assert "desk-1 has no profile" in alone
     assert stacks.read_text() == "openssl;aesni_cbc_encrypt 40\n"
+    assert re.search(r"^aes_slow +100\.0% +0\.0%$", beside, re.MULTILINE)
+    assert "in the good run: 40 samples" in beside
     assert "perf recorded nothing" in capsys.readouterr().err

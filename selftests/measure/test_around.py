@@ -97,14 +97,6 @@ def test_the_look_after_a_case_is_the_one_before_the_next(looking):
 ALL = Measure("all", 'echo 5 >"$OUT/x"', 10, parse=parse, shared="all")
 
 
-def test_rows_that_share_an_execution_have_one_state(looking):
-    rows = make_rows(lambda case: [ALL])
-    runner, steps = looking()
-    results = [runner.measure(rows, case) for case in rows.cases("quick")]
-    assert [result.state is None for result in results] == [False, True, True]
-    assert len(steps.looks) == 2
-
-
 @pytest.mark.parametrize(("rate", "fast", "took_s"), [(20, True, 0.3), (0.4, False, 1.5)])
 def test_a_board_with_a_wrong_clock_has_no_figures(looking, rate, fast, took_s):
     runner, _ = looking(*[skewed(rate)] * 3)
@@ -140,12 +132,14 @@ def test_what_changes_during_a_case_refuses_it_once(looking):
         ([skewed(20)] * 3, Status.REFUSED, ""),
     ],
 )
-def test_rows_that_share_an_execution_share_its_marks_and_its_refusal(looking, acts, status, says):
+def test_rows_that_share_an_execution_share_its_state_its_marks_and_its_refusal(looking, acts, status, says):
     step = Measure("all", 'sleep 0.3; echo 5 >"$OUT/x"', 10, parse=parse, shared="all")
     rows = make_rows(lambda case: [step])
-    runner, _ = looking(*acts)
+    runner, steps = looking(*acts)
     results = [runner.measure(rows, case) for case in rows.cases("quick")]
     assert [result.status for result in results] == [status] * 3
+    assert [result.state is None for result in results] == [False, True, True]
+    assert len(steps.looks) == 2
     assert all(re.search(says, result.conditions.get(MARKS, "")) for result in results)
     assert results[0].state.beside.get("a hog (4711)", 0) == (89.0 if says else 0)
 

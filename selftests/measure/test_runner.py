@@ -18,31 +18,7 @@ from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import MARKS, Case, Reading, Status
 from selftests.support.fakes import LocalShell, good_boot
-from selftests.support.runners import (
-    BOOTS,
-    CASE,
-    DELAY,
-    FINE,
-    A,
-    B,
-    C,
-    make,
-    make_rows,
-    measuring,
-    on_spool,
-    parse,
-)
-
-
-def test_a_case_is_measured_and_on_the_spool(lab):
-    runner = lab()
-    result = runner.measure(FINE, CASE)
-    assert result.status is Status.MEASURED
-    assert result.values("rate") == [12.5]
-    assert result.samples[0].unit == "MB/s"
-    assert "dd" in result.tools["dd"]
-    assert on_spool(runner) == [result]
-    assert (runner.spool.folder / result.raw[0]).exists()
+from selftests.support.runners import BOOTS, CASE, DELAY, FINE, A, B, C, make, make_rows, measuring, parse
 
 
 def test_facts_of_the_board_are_gathered_once(lab):

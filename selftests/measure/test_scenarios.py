@@ -166,6 +166,8 @@ def test_what_becomes_of(lab, tmp_path, name):
         given |= {"shell": Uboot(scenario["uboot"]), "clock": SteppingClock(7.0)}
     if cycles := scenario.get("cycles"):
         given["repeats"] = Repeats(boots=cycles)
+    if "rounds" in scenario:
+        given["repeats"] = Repeats(scenario["rounds"])
     runner, found = lab(map(act, scenario.get("answers", ())), **given), benchmark(scenario, tmp_path)
     wanted = scenario["gives"] if isinstance(scenario["gives"], list) else [scenario["gives"]]
     try:

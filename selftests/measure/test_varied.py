@@ -6,14 +6,6 @@ from evmperf.model.errors import LabError
 from selftests.support.fakes import LocalShell
 
 
-def test_commands_are_run_in_a_fresh_linux(tmp_path):
-    shell = LocalShell(tmp_path)
-    shellstep.install(shell)
-    wanted = variation.parse([f"run:echo fast >{tmp_path}/governor"])
-    varied.apply(wanted, shell, shellstep)
-    assert (tmp_path / "governor").read_text() == "fast\n"
-
-
 def test_a_command_that_fails_is_the_labs_failure(tmp_path):
     shell = LocalShell(tmp_path)
     shellstep.install(shell)

@@ -1,6 +1,6 @@
 """A virtual EVM of our own to measure and to break."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,9 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
-from selftests.support import programs, virtualbench
-from selftests.support.sessions import Pytest
+from selftests.support import virtualbench
 
-TOOLS = ["aplay", "dd", "mkfs.vfat"]
+TOOLS = ["dd", "mkfs.vfat"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,18 +70,3 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
     """A runner with a spool of its own."""
     spool = Spool(tmp_path, Run(id=new_run_id("faults"), board="faults", profile="quick"))
     return Runner(bench, spool, "quick", TOOLS)
-
-
-@pytest.fixture
-def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
-    started: list[Pytest] = []
-
-    def start(
-        select: str, *options: str, results: Path = tmp_path / "results", board: Path = env_file
-    ) -> Pytest:
-        started.append(Pytest(board, results, select, options))
-        return started[-1]
-
-    yield start
-    for session in started:
-        programs.end(session.process)

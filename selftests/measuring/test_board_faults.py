@@ -1,83 +1,35 @@
 """What goes wrong on a board in the middle of a benchmark, provoked on a virtual EVM."""
 
-import os
-import signal
-import threading
-import time
-from dataclasses import replace
+import functools
 
 import pytest
-from evmperf_virtual.client import LabClient
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
 from evmperf.benchmarks.tables import usb_gadget as gadget
 from evmperf.measure import shellstep
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
-from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
+from evmperf.model.results import Direction, Metric, Reading, Result, Status
 from evmperf.model.units import Unit
+from selftests.support import runners
 
 pytestmark = pytest.mark.virtual_evm
 
-CASE = Case("case")
-
-
-def number(outputs: Outputs) -> list[Reading]:
-    return [Reading("number", float(outputs["number"]))]
-
-
+NUMBER = Metric("number", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "", low=0.0)
+number = functools.partial(runners.parse, name="number", metric="number")
 FINE = Measure("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
 
 
 def measure(runner: Runner, *steps: Step) -> Result:
-    benchmark = Benchmark(
-        name="fault",
-        driver="emmc",
-        title="",
-        section=(),
-        metrics=(Metric("number", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "", low=0.0),),
-        profiles={"quick": Profile((CASE,))},
-        place=Place.SHELL,
-        steps=lambda *_: steps,
-        tools=(),
-    )
-    return runner.measure(benchmark, CASE)
+    return runner.measure(runners.make(*steps, metrics=(NUMBER,), tools=()), runners.CASE)
 
 
 def assert_usable(runner: Runner) -> None:
     after = measure(runner, FINE)
     assert after.status is Status.MEASURED, after.failures
     assert after.values("number") == [42.0]
-
-
-def test_a_dead_board_is_named_within_seconds_and_power_cycled(runner: Runner) -> None:
-    """It resets itself; test_network.py has a panic."""
-    assert_usable(runner)
-    began = time.monotonic()
-    result = measure(runner, FINE, Prepare("die", "sync; echo b >/proc/sysrq-trigger; sleep 600", 700))
-    assert time.monotonic() - began < 60, "the time-out of the step was waited for"
-    assert result.status is Status.PARTIAL
-    assert result.values("number") == [42.0], "what was measured before is kept"
-    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
-    assert "silent reset" in result.failures[0].message
-    assert_usable(runner)
-
-
-def test_a_killed_qemu_ends_its_case_within_seconds(runner: Runner, virtual_bench: LabClient) -> None:
-    assert_usable(runner)
-    pid = virtual_bench.status().qemu_pid
-    assert pid
-    threading.Timer(3, os.kill, [pid, signal.SIGKILL]).start()
-    began = time.monotonic()
-    result = measure(runner, FINE, Prepare("wait", "sleep 600", 700))
-    assert time.monotonic() - began < 60 * slowness()
-    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
-    assert "its power switch says off" in result.failures[0].message
-    assert_usable(runner)
 
 
 def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
@@ -87,16 +39,6 @@ def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runne
     still = 'grep -l 0.12[3] /proc/[0-9]*/cmdline 2>/dev/null | grep -c . >"$OUT/number"; true'
     after = measure(runner, Measure("measure", still, 20, parse=number))
     assert after.values("number") == [0.0]
-
-
-def test_a_terminal_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> None:
-    assert_usable(runner)
-    cycles = runner.bench.power_cycles
-    result = measure(runner, Prepare("hang", "stty -isig </dev/tty; sleep 1000", 2))
-    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
-    assert "must be reset" in result.failures[0].message
-    assert_usable(runner)
-    assert runner.bench.power_cycles == cycles + 1
 
 
 def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Runner) -> None:
@@ -150,16 +92,3 @@ def test_a_gadget_that_a_killed_run_left_is_taken_away(runner: Runner) -> None:
     )
     assert left.text.count("No such file") == 4, left.text
     assert "vfat" not in left.text
-
-
-def test_a_rate_that_the_device_does_not_have_is_refused(runner: Runner) -> None:
-    benchmark = catalogue.benchmark("audio_playback")
-    case = next(case for case in benchmark.cases("full") if case.label == "24000")
-
-    result = runner.measure(benchmark, replace(case, params={**case.params, "window_s": 2}))
-
-    assert result.status is Status.REFUSED
-    assert not result.samples
-    assert {failure.message for failure in result.failures} == {
-        "the device runs at 22050 Hz instead of 24000 Hz"
-    }

@@ -1,7 +1,6 @@
 """Ends of a boot that a board file names, on a virtual EVM, beside packets on its tap and its console."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -11,19 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from evmperf_virtual import client
 
-from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards import ends
 from evmperf.lab.bench import LabgridBench
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool, new_run_id
-from evmperf.model.results import Status
-from evmperf.model.run import Run
 from selftests.support import virtualbench
 from selftests.support.stamps import Heard
 
@@ -173,29 +166,3 @@ def test_six_kinds_of_end_are_within_their_error(
                 slack_s = clock.told_late_s() if name == "unit" else 0.0
                 assert abs(off_s) <= mark.error_s + slack_s, (name, off_s, mark.error_s)
                 assert mark.error_s < 2.0
-
-
-def test_an_end_that_never_comes_costs_itself_alone(
-    board_with_service: LabgridBench, env_file: Path, tmp_path: Path
-) -> None:
-    bench = board_with_service
-    words = (
-        "app=line:^app is ready",
-        "never=line:^no such line",
-        "echo=line:setenv",
-        "far=tcp:192.168.100.2:81",
-    )
-    board = ends.checked(boards.load(env_file), words)
-    for name in ("never", "far", "echo"):
-        board.sections["boot"]["ends"][name]["within_s"] = 2
-    with mock.patch.object(bench, "board", ends.checked(dataclasses.replace(board))):
-        spool = Spool(tmp_path, Run(id=new_run_id("ends"), board="ends", profile="quick"))
-        entry = catalogue.benchmark("boot_time_mmcsd")
-        result = Runner(bench, spool, "quick", []).measure(entry, entry.cases("quick")[0])
-    assert result.status is Status.PARTIAL
-    assert len(result.values("boot_time")) == len(result.values("end_app")) == 3
-    said = {failure.step: failure.message for failure in result.failures}
-    late = "end never: `line ^no such line` did not come within 2 s of the prompt"
-    assert said["cycle 1, end never"] == late
-    assert len(said) == 9
-    assert not result.values("end_echo")

@@ -8,7 +8,7 @@ from evmperf_virtual import client
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
-from evmperf.benchmarks.tools import uboot
+from evmperf.benchmarks.tools import perf, uboot
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
@@ -57,7 +57,7 @@ def must(shell: Shell, command: str) -> str:
 
 def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: Path, tmp_path: Path) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}")
+    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}", "--perf")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),
@@ -71,12 +71,17 @@ def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: 
         benchmark = catalogue.benchmark(result.benchmark)
         assert {s.metric for s in result.samples} == {m.name for m in benchmark.metrics}
         assert set(result.tools) == set(benchmark.tools)
+    (written,) = (result for result in results if result.benchmark == "ospi_ubifs")
+    assert written.conditions["perf"]
+    stacks = [session.folder / name for name in written.raw if name.endswith(perf.FOLDED)]
+    assert stacks
+    assert all(perf.parse(file.read_text()).symbols for file in stacks)
     assert spool.read_run(session.folder).facts.spi_nor == ["s25fl512s 0102204d0080"]
 
-    written = (own_bench.folder / "disks" / "ospi.img").read_bytes()
+    flash = (own_bench.folder / "disks" / "ospi.img").read_bytes()
     begin, end = SCRATCH_BYTES
-    assert set(written[:begin]) == set(written[end:]) == {0xFF}, "only the scratch is written"
-    assert len(set(written[begin:end])) == 256
+    assert set(flash[:begin]) == set(flash[end:]) == {0xFF}, "only the scratch is written"
+    assert len(set(flash[begin:end])) == 256
 
 
 def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:

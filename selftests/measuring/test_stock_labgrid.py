@@ -13,7 +13,7 @@ from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
-BOOTS = 4
+BOOTS = 3
 
 
 def stock(ports):

@@ -49,6 +49,10 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     ]
     (paced,) = (result for result in results if "pacing" in result.benchmark)
     assert paced.conditions["variant"] == "rx-usecs 500"
+    (soft,) = (result for result in results if result.benchmark == "ipsec_sw")
+    packets = soft.values("kpps")[0] * 1e3
+    # Full segments one way: what a packet carries is at most an MTU.
+    assert 100 < soft.values("throughput")[0] * 1e6 / 8 / packets < 1500
     assert shell.run(STATE, 30).text == before
 
 

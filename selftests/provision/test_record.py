@@ -15,21 +15,6 @@ def book(tmp_path, monkeypatch):
     return Book(board(tmp_path))
 
 
-def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
-    book.starts()
-    assert book.read() == InstallationRecord(), "of a board that never got an image there is nothing to know"
-    for step in (lambda: book.begins(*A), book.written, book.starts):
-        step()
-        assert not book.read().may_hold(A[1])
-    book.booted("cid1", 7)
-    for _ in range(2):
-        book.starts()
-    assert book.read() == LEFT
-    assert (book.read().may_hold(A[1]), book.read().may_hold(B[1])) == (True, False)
-    book.begins(*B)
-    assert book.read() == InstallationRecord(*B, writing=True)
-
-
 @pytest.mark.parametrize(
     ("medium", "mounts", "said"),
     [

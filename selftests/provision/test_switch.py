@@ -97,12 +97,21 @@ def test_a_link_that_is_cut_is_the_labs_failure(target, image, exporter):
         put(target, image, exporter.stop)
 
 
-@pytest.mark.parametrize("fault", ["stuck", "gone"])
-def test_a_switch_that_is_stuck_at_the_board_or_gone_is_said_so(target, image, card, control, fault):
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("stuck", "dut", "to host .* at dut: .*stuck"),
+        ("stuck", "host", "to dut .* at host: .*stuck"),
+        ("gone", "dut", "does not go to host: "),
+    ],
+)
+def test_a_switch_that_is_stuck_or_gone_is_said_so(target, image, card, control, wrong):
+    fault, at, said = wrong
+    control.write_text(f"{at}\n")
     control.with_name(f"control.{fault}").touch()
-    with pytest.raises(LabError, match="at dut: .*stuck" if fault == "stuck" else "does not go to host: "):
+    with pytest.raises(LabError, match=said):
         put(target, image)
-    assert set(card.read_bytes()) == {USED}
+    assert (set(card.read_bytes()) == {USED}) == (at == "dut")
 
 
 def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):

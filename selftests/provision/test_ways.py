@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.provision import imagelab
 from selftests.provision.cards import MIB, used_card
+from selftests.support import programs
 from selftests.support.boardfiles import fake_board
 from selftests.support.placelab import QUICK
 from selftests.support.texts import BOOT
@@ -88,11 +91,11 @@ def its_image(file, kernel):
 
 def test_an_image_is_installed_and_one_that_runs_is_left_alone(scripted, fake, tmp_path, capsys):
     # A scripted board is this machine, but for its disk.
-    here, programs = os.uname(), tmp_path / "bin"
-    programs.mkdir()
-    (programs / "lsblk").write_text("#!/bin/sh\necho 0badcafe-02\n")
-    (programs / "lsblk").chmod(0o755)
-    fake.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    here, tools = os.uname(), tmp_path / "bin"
+    tools.mkdir()
+    (tools / "lsblk").write_text("#!/bin/sh\necho 0badcafe-02\n")
+    (tools / "lsblk").chmod(0o755)
+    fake.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     image = its_image(tmp_path / "a.wic", here)
 
     def install(*words):
@@ -119,6 +122,24 @@ def test_an_image_is_installed_and_one_that_runs_is_left_alone(scripted, fake, t
     status, said = install(image)
     assert (status, fake.is_on) == (ExitStatus.FAILED, False), said
     assert "a.wic does not boot: " in said
+    switched = list(fake.switched)
+    scripted.write_text(
+        scripted.read_text().replace("      image:\n", "      image:\n        machine: other-evm\n")
+    )
+    status, said = install("--keep-on", image)
+    assert (status, fake.switched) == (ExitStatus.USAGE, switched), said
+    assert "is for the machine " in said
+
+
+def test_a_write_that_is_killed_is_never_booted(scripted, fake, tmp_path):
+    scripted.write_text(scripted.read_text().replace("cp {image} flashed", "kill -9 $PPID {image}"))
+    image = its_image(tmp_path / "a.wic", os.uname())
+    assert programs.evmperf("image", "install", scripted, image).returncode == -signal.SIGKILL
+    words = ("--lg-env", scripted, "-k", "default_rootfs", f"--results={tmp_path / 'results'}")
+    done = programs.pytest(*words)
+    assert done.returncode == ExitStatus.LAB_BROKEN, done.stdout + done.stderr
+    assert re.search(r"write of a\.wic .* was interrupted", done.stdout)
+    assert True not in fake.switched
 
 
 def test_an_image_is_shown_as_lines_and_as_json(plain, packed, tmp_path, monkeypatch, capsys):

@@ -10,7 +10,6 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
-from evmperf.commands.app import forecast as forecasts
 from evmperf.commands.app.forecast import Forecast
 from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats
@@ -39,29 +38,34 @@ def cases(*benchmarks):
     return [(b, case) for b in benchmarks for case in b.profiles["quick"].cases]
 
 
-def test_boots_and_changes_of_prompt_count():
-    plan = cases(a_benchmark(Place.SHELL), a_benchmark(Place.UBOOT))
-    forecast = Forecast(plan, None, "quick", Repeats())
-    forecast.boot_s = 20
-    first, second, third, fourth = (forecast.case_s(number) for number in range(4))
-    assert first == third
-    assert second == fourth
-    assert first - second == 20
-    assert forecast.rest_s() == first + second + third + fourth
-    assert forecast.rest_s(3) == fourth
+def undeclared():
+    raise UsageError("no")
 
 
-def test_each_cold_boot_of_a_boot_time_counts():
-    forecast = Forecast(cases(a_benchmark(Place.BOOT, repeats=5)), None, "quick", Repeats())
-    before = forecast.case_s(0)
-    forecast.boot_s += 2
-    assert forecast.case_s(0) - before == pytest.approx(10)
+OWN, ALL = Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")
+SEARCH, CLEAN = SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)
+BOOT = 15
+"""Seconds of a boot, of which none was seen yet; a case takes 1 s beside its steps."""
 
 
-def test_repeats_count():
-    plan = cases(a_benchmark())
-    once, thrice = (Forecast(plan, None, "quick", Repeats(rounds)) for rounds in (1, 3))
-    assert thrice.case_s(1) - once.case_s(1) == pytest.approx(20)
+@pytest.mark.parametrize(
+    ("benchmarks", "repeats", "seconds"),
+    [
+        # A change of prompt is a boot, and so is each that is measured.
+        ([a_benchmark(), a_benchmark(Place.UBOOT)], Repeats(), [BOOT + 11, 11, BOOT + 11, 11]),
+        ([a_benchmark(Place.BOOT, repeats=5)], Repeats(), [5 * BOOT + 1] * 2),
+        ([a_benchmark()], Repeats(3), [BOOT + 31, 31]),
+        # What cases or benchmarks share is expected once.
+        ([a_benchmark(steps=lambda: [OWN, ALL])], Repeats(), [BOOT + 12, 2]),
+        ([a_benchmark(steps=lambda: [ALL], labels="a")] * 2, Repeats(), [BOOT + 11, 1]),
+        ([a_benchmark(steps=lambda: [OWN, SEARCH, CLEAN], labels="a")], Repeats(), [BOOT + 13]),
+        ([a_benchmark(steps=undeclared, labels="a")], Repeats(), [BOOT + 1]),  # the runner's matter
+    ],
+)
+def test_a_session_is_expected_to_take(benchmarks, repeats, seconds):
+    forecast = Forecast(cases(*benchmarks), None, "quick", repeats)
+    assert [forecast.case_s(number) for number in range(len(seconds))] == pytest.approx(seconds)
+    assert forecast.rest_s(1) == pytest.approx(sum(seconds[1:]))
 
 
 def test_what_took_longer_makes_the_rest_longer():
@@ -71,32 +75,6 @@ def test_what_took_longer_makes_the_rest_longer():
     assert forecast.case_s(1) == pytest.approx(2 * before)
     forecast.learn(1, 10_000)
     assert forecast.case_s(1) < 10 * before
-
-
-OWN, ALL = Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")
-
-
-def undeclared():
-    raise UsageError("no")
-
-
-@pytest.mark.parametrize(
-    ("steps", "labels", "expected"),
-    [
-        (lambda: [OWN, ALL], "ab", [11, 1]),  # what cases share is expected once
-        (lambda: [OWN, SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)], "a", [12]),
-        (undeclared, "a", [0]),  # the runner's matter
-    ],
-)
-def test_a_case_is_expected_to_take_its_steps(steps, labels, expected):
-    done = set()
-    plan = cases(a_benchmark(steps=steps, labels=labels))
-    assert [forecasts.expected(*one, None, "quick", done)[0] for one in plan] == expected
-
-
-def test_what_another_benchmark_has_measured_is_expected_no_more():
-    (one,), done = cases(a_benchmark(steps=lambda: [ALL], labels="a")), set()
-    assert [forecasts.expected(*one, None, "quick", done)[0] for _ in range(2)] == [10, 0]
 
 
 def test_a_case_whose_measuring_is_anothers_is_known():

@@ -139,20 +139,30 @@ def test_a_board_whose_power_went_off_ends_its_command_within_seconds(open_bench
         shell.run("hang", 600)
 
 
-def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
+@pytest.mark.parametrize(
+    ("where", "command", "name"),
+    [
+        ("uboot", "reset", "silent reset"),
+        ("shell", "reset", "silent reset"),
+        ("shell", "panic", "kernel panic"),
+    ],
+)
+def test_a_board_that_dies_in_a_command_is_named_at_once_and_power_cycled(open_bench, where, command, name):
     bench = open_bench()
-    with pytest.raises(BoardError, match="silent reset on the console"):
-        bench.uboot().run("reset", 600)
+    reach = getattr(bench, where)
+    with pytest.raises(BoardError, match=f"{name} on the console"):
+        reach().run(command, 600)
     bench.abandon()
-    assert bench.uboot().run("version", 5).text == "fine"
+    assert reach().run("true", 5).status == 0
     assert bench.power_cycles == 2
 
 
-def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
-    uboot = open_bench().uboot()
+@pytest.mark.parametrize("where", ["uboot", "shell"])
+def test_a_terminal_that_cannot_be_interrupted_is_a_board_error(open_bench, fake, where):
+    prompt = getattr(open_bench(), where)()
     fake.ignores_ctrl_c = True
     with pytest.raises(BoardError, match="must be reset"):
-        uboot.run("hang", 0.2)
+        prompt.run("hang", 0.2)
 
 
 def test_a_uboot_command_that_fails_costs_itself_alone(open_bench):

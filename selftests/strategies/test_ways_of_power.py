@@ -7,10 +7,8 @@ import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import powering
-from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.powering import Person
 from evmperf.lab.shell import UbootShell
-from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
 
 HAND = {"NetworkPowerDriver": None, "ManualPowerDriver": {}}
@@ -46,26 +44,6 @@ class Scripted(Person):
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     monkeypatch.setattr(powering, "_SILENT_S", 1.0)
-
-
-def test_a_boot_by_hand_is_cold_and_counted_when_it_was_seen_off(open_bench, fake):
-    fake.pace_s = 0.1
-    fake.switch(True)
-    person = Scripted(fake, "off", "on")
-    bench = open_bench(person=person, **HAND)
-    boot = bench.cold_boot("")
-    assert boot.error is None
-    assert len(person.questions) == 2
-    assert boot_readings.condition(boot) == ""
-    assert Phase.POWER_ON not in boot.marks  # a person's hand has no time stamp
-    metrics = [reading.metric for reading in boot_readings.readings(boot)]
-    assert "boot_time" in metrics
-    assert "power_to_output" not in metrics
-    # The person may say that it is enough, and it goes on with the board as it is.
-    with pytest.raises(Stopped):
-        bench.cold_boot("")
-    assert [boot.goal for boot in bench.boots()] == ["booted"]
-    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
 
 
 @pytest.mark.parametrize(
@@ -155,22 +133,12 @@ def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
         bench.uboot()
 
 
-def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
-    fake.switch(True)
-    fake._come_up()
-    bench = open_bench(**NO_POWER)
-    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
-    bench.abandon()
-    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
-    assert bench.boots() == []
-    assert fake.switched == [True]
+def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
+    bench = open_bench(**NO_POWER, EvmShellDriver={"login_timeout": 1})
+    with pytest.raises(BoardError, match="does not answer: no output in 1 s"):
+        bench.shell()
     with pytest.raises(UsageError, match="ManualPowerDriver"):
         bench.off()
-
-
-def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
-    with pytest.raises(BoardError, match="does not answer: no output in 1 s"):
-        open_bench(**NO_POWER, EvmShellDriver={"login_timeout": 1}).shell()
 
 
 def test_a_switch_that_cannot_tell_its_state_says_so():

@@ -1,4 +1,4 @@
-"""perf's stacks, in the form that a virtual EVM left; `selftests/virtual/test_profile.py` has perf itself."""
+"""perf's stacks, in the form that a virtual EVM left; `selftests/measuring/test_ospi.py` has perf itself."""
 
 import pytest
 

@@ -112,17 +112,6 @@ def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
     assert heard(tmp_path / "stamps", end) == LAST
 
 
-def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
-    path = tmp_path / "stamps"
-    writer = consoles.ConsoleStamps(path)
-    writer.add(5, 1000, 1100)
-    writer.add(1, 2000, 2100)
-    writer.close()
-    assert read_stamps(path) == [(0, 5, 1000, 1100), (5, 1, 2000, 2100)]
-    path.write_bytes(path.read_bytes()[:-1])
-    assert read_stamps(path) == [(0, 5, 1000, 1100)]
-
-
 def test_full_disk_ends_the_stamps_and_not_the_console() -> None:
     async def go_on(console: ConsoleServer, board: socket.socket, _: object) -> None:
         board.sendall(LAST[:1])

@@ -55,6 +55,8 @@ def test_two_boards_side_by_side(make_bench: Callable[..., LabClient]) -> None:
             assert one.tester.namespace != two.tester.namespace
             # Board files name addresses, so each board finds its tester at the same ones.
             assert one.tester.nics == two.tester.nics
+            routes = [*one.tester.command, "ip", "route", "show", "default"]
+            assert subprocess.check_output(routes) == b"", "a tester has no way out"
         first.off()
         assert second.status().qemu_pid == two.qemu_pid
 

@@ -4,56 +4,15 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
 
-import pytest
 import yaml
 from evmperf_virtual import envfile, power
 from evmperf_virtual.power import RAILS as CHANNELS
-from evmperf_virtual.power import PowerServer, SimulatedMeter
-from labgrid import Target
+from evmperf_virtual.power import SimulatedMeter
 
 from evmperf.benchmarks.tables.low_power import RAILS
-from evmperf.lab.meter import RailMeterDriver, ScpiMeter, ScpiMeterDriver
-from evmperf.model.errors import LabError
 
 VIRTUAL = yaml.safe_load(envfile.source("virtual").read_text())["targets"]["main"]
-
-
-@pytest.fixture
-def switch_port():
-    """The power port of a bench whose board is this process."""
-
-    async def refuse(*_):
-        raise LabError("a meter only")
-
-    async def opened():
-        return PowerServer(0, refuse, SimulatedMeter("board-b", os.getpid))
-
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = asyncio.run_coroutine_threadsafe(opened(), loop).result(10)
-    yield server.port
-    loop.call_soon_threadsafe(server.close)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-    loop.close()
-
-
-def test_an_instrument_answers_on_the_port_of_the_switch(switch_port):
-    rails = VIRTUAL["resources"]["ScpiMeter"]["rails"]
-    target = Target("main")
-    ScpiMeter(target, "meter", rails=rails, visa=f"TCPIP::127.0.0.1::{switch_port}::SOCKET", timeout=5)
-    ScpiMeterDriver(target, "meter")
-    try:
-        meter = target.get_driver(RailMeterDriver)
-        assert meter.identity() == "evmperf,Virtual Meter,board-b,1 (SCPI)"
-        answers = meter.read(list(rails))
-    finally:
-        target.cleanup()
-    assert [float(volts.split()[0]) for volts, _ in answers.values()] == [v for v, _ in CHANNELS]
-    assert all(float(amperes.split()[0]) > 0 for _, amperes in answers.values())
 
 
 def test_the_board_file_names_every_rail_of_the_guides():

@@ -1,8 +1,9 @@
 """A session beside the plugins that labs use, all at once: repeat, rerunfailures, randomly, timeout, sugar,
-reportlog, allure, html and cov. xdist is refused: selftests/pytest_evmperf/test_plugin.py.
+reportlog, allure, html and cov. xdist is refused: test_plugin.py.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,8 @@ import pytest
 
 from evmperf.measure.runs import spool
 from evmperf.model.results import Status
-from selftests.support.sessions import Pytest
-
-pytestmark = pytest.mark.virtual_evm
+from selftests.pytest_evmperf.test_without_a_switch import command
+from selftests.support import programs
 
 PLUGINS = Path(__file__).parents[1] / "pytest-plugins.txt"
 SUITE = """
@@ -40,26 +40,25 @@ def plugins(tmp_path_factory):
     return folder
 
 
-def test_executions_of_a_case_are_repetitions_of_its_row(plugins, env_file, tmp_path):
+def test_executions_of_a_case_are_repetitions_of_its_row(plugins, fake, tmp_path):
+    fake.switch(True)
+    fake._come_up()
     suite = tmp_path / "lab" / "test_lab.py"
     suite.parent.mkdir()
     suite.write_text(SUITE)
     files = {"--report-log": "log.jsonl", "--alluredir": "allure", "--html": "page.html"}
-    options = ["--catalogue", str(suite), "--profile=quick", "--count=2", "--reruns=1", "--timeout=600"]
+    options = ["--catalogue", suite, "--count=2", "--reruns=1", "--timeout=600", "--cov=lab", "--force-sugar"]
     options += [f"{option}={tmp_path / name}" for option, name in files.items()]
     select = "openssl_throughput and sha512 or fails_once"
-    session = Pytest(
-        env_file,
-        tmp_path / "results",
-        select,
-        [*options, "--cov=lab", "--force-sugar"],
-        environment={"PYTHONPATH": str(plugins)},
-    )
-    assert session.wait() == 0, session.said
-    stored = (session.folder / spool.RECORDS).read_text().splitlines()
+    words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", select, *options)
+    path = f"{plugins}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    session = programs.run(*words, PYTHONPATH=path)
+    assert session.returncode == 0, session.stdout
+    (folder,) = (run.parent for run in (tmp_path / "results").glob("*/run.json"))
+    stored = (folder / spool.RECORDS).read_text().splitlines()
     measured = [line for line in map(json.loads, stored) if line.get("benchmark") == "openssl_throughput"]
     assert len(measured) == 12
-    rows = [row for row in spool.read_results(session.folder) if row.benchmark == "openssl_throughput"]
+    rows = [row for row in spool.read_results(folder) if row.benchmark == "openssl_throughput"]
     assert len(rows) == 6
     for row in rows:
         assert row.status is Status.MEASURED
@@ -68,12 +67,10 @@ def test_executions_of_a_case_are_repetitions_of_its_row(plugins, env_file, tmp_
         assert first.time_ns != second.time_ns, "one measurement, counted twice"
         values = sorted(line["samples"][0]["value"] for line in measured if line["case"] == row.case)
         assert sorted(sample.value for sample in row.samples) == values
-    texts = [
-        (session.folder / name).read_bytes() for row in rows for name in row.raw if "openssl.txt" in name
-    ]
+    texts = [(folder / name).read_bytes() for row in rows for name in row.raw if "openssl.txt" in name]
     assert len(set(texts)) == 2, "one execution's output was written over the other's"
     assert all((tmp_path / name).exists() for name in files.values())
-    assert "1 rerun" in session.said
-    (line,) = [text for text in session.said.splitlines() if text.startswith("sha512     16384 ")]
+    assert "1 rerun" in session.stdout
+    (line,) = [text for text in session.stdout.splitlines() if text.startswith("sha512     16384 ")]
     first, second = next(row for row in rows if row.case == "sha512|16384").values("throughput")
     assert float(line.split()[2]) == pytest.approx((first + second) / 2000, rel=0.005)  # kB/s, shown as MB/s
