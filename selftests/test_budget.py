@@ -35,8 +35,8 @@ GOALS = {
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
     "evmperf pytest_evmperf strategies *.py": 40_765,
-    "guide-reader *.py": 2_755,
-    "selftests *.py": 39_765,
+    "guide-reader *.py": 2_741,
+    "selftests *.py": 37_631,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 510,
 }
 COMMANDS = 22

@@ -32,6 +32,16 @@ def assert_usable(runner: Runner) -> None:
     assert after.values("number") == [42.0]
 
 
+def test_a_dead_board_is_named_and_power_cycled(runner: Runner) -> None:
+    """It resets itself, long before the time-out of the step."""
+    result = measure(runner, FINE, Prepare("die", "sync; echo b >/proc/sysrq-trigger; sleep 600", 700))
+    assert result.status is Status.PARTIAL
+    assert result.values("number") == [42.0], "what was measured before is kept"
+    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert "silent reset" in result.failures[0].message
+    assert_usable(runner)
+
+
 def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
     stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
     result = measure(runner, Prepare("hang", stubborn, 2))

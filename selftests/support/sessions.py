@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -42,13 +42,6 @@ class Pytest:
         self.process = programs.start(
             self.log, *words, f"--results={results}", *options, environment=environment, PYTHONUNBUFFERED="1"
         )
-
-    def wait_until(self, happened: Callable[[], bool]) -> None:
-        began = time.monotonic()
-        while not happened():
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < began + DEADLINE_S * slowness(), self.said
-            time.sleep(0.1)
 
     def wait(self) -> int:
         return self.process.wait(DEADLINE_S * slowness())

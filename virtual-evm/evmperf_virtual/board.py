@@ -76,10 +76,6 @@ class LabOptions:
     power_port: int = 0
     fresh: bool = False
     qemu_options: Sequence[str] = ()
-    boot_loader: str = ""
-    """A file that is started in place of the card's boot loader."""
-    card_stuck: str = ""
-    """Where the card stays, whatever the switch is told: a fault to try."""
 
 
 @dataclass(kw_only=True)

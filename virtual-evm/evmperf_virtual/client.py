@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -64,16 +63,13 @@ class LabClient:
         power_port: int | None = None,
         fresh: bool = False,
         qemu_options: Sequence[str] = (),
-        boot_loader: Path | None = None,
-        card_stuck: str = "",
     ) -> bool:
         """Start the bench, with the power off; False if one of this variant runs already.
 
         A port of 0 is any free one, None the one in `env/NAME.yaml`, any free one without such a
-        file. `qemu_options` go to QEMU after those of the image, for experiments. `boot_loader` is
-        started in place of the card's, and `card_stuck` is where the card stays whatever its
-        switch is told: for a board that starts from a card. Returns when the bench answers.
-        Raises UsageError if one with other settings is running, LabError if it cannot be started.
+        file. `qemu_options` go to QEMU after those of the image, for experiments. Returns when the
+        bench answers. Raises UsageError if one with other settings is running, LabError if it cannot
+        be started.
         """
         with boards.starting(self.folder, START_TIMEOUT):
             if self.running:
@@ -88,10 +84,7 @@ class LabClient:
             for port in (serial, power):
                 if not 0 <= port <= 65535:
                     raise UsageError(f"{port} is not a TCP port: use a number from 0 to 65535")
-            loader = str(boot_loader or "")
-            self._spawn(
-                LabOptions(self.name, variant, serial, power, fresh, qemu_options, loader, card_stuck)
-            )
+            self._spawn(LabOptions(self.name, variant, serial, power, fresh, qemu_options))
             return True
 
     def stop(self) -> bool:

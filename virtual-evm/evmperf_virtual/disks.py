@@ -94,21 +94,18 @@ def _make(image: EvmImage, name: str, folder: Path) -> None:
         raise LabError(f"disk {name} cannot be made: {error}") from None
 
 
-def start_rom(
-    rom: Mapping[str, Any], image: Path, files: Mapping[str, Path], *, inserted: bool, loader: str
-) -> str:
+def start_rom(rom: Mapping[str, Any], image: Path, files: Mapping[str, Path], *, inserted: bool) -> str:
     """Make the firmware of the next start; returns why it is empty, "" if it is not.
 
     `rom` is the recipe's section `boot_rom`: where on the card the loader is, or `own`, a loader of
-    the board's own (in its flash) in the folder `image`. `loader` is a file that is started in
-    place of these: what a board does whose boot-mode switches say another medium. Raises LabError
-    when the firmware cannot be written.
+    the board's own (in its flash) in the folder `image`. Raises LabError when the firmware cannot be
+    written.
     """
     firmware = files[rom["firmware"]]
     reason, program = "", b""
     try:
-        if loader or "own" in rom:
-            program = (Path(loader) if loader else image / rom["own"]).read_bytes()
+        if "own" in rom:
+            program = (image / rom["own"]).read_bytes()
         elif inserted:
             reason, program = _fetch_loader(rom, files[rom["disk"]])
         else:
@@ -116,9 +113,7 @@ def start_rom(
         size = firmware.stat().st_size
         firmware.write_bytes(program[:size].ljust(size, b"\0"))
     except OSError as error:
-        raise LabError(
-            f"the boot ROM cannot read {loader or 'the boot loader from the card'}: {error}"
-        ) from None
+        raise LabError(f"the boot ROM cannot read the boot loader from the card: {error}") from None
     return reason
 
 

@@ -90,7 +90,7 @@ class VirtualLab:
             tester_reason=without_tester,
         )
         if card := (self._image.boot_rom or {}).get("disk"):
-            self.status.card, self.status.card_file = options.card_stuck or "dut", str(self._files[card])
+            self.status.card, self.status.card_file = "dut", str(self._files[card])
         os.pwrite(lock, msgspec.json.encode(self.status), 0)
         self._stack.push_async_callback(self._machine.stop, "the bench stopped")
 
@@ -169,9 +169,9 @@ class VirtualLab:
 
     def _start_rom(self) -> None:
         if self._image.boot_rom:
-            inserted, loader = self.status.card in ("", "dut"), self._options.boot_loader
+            inserted = self.status.card in ("", "dut")
             self.status.silent = disks.start_rom(
-                self._image.boot_rom, self._image.directory, self._files, inserted=inserted, loader=loader
+                self._image.boot_rom, self._image.directory, self._files, inserted=inserted
             )
             if self.status.silent:
                 _log.warning("the boot ROM starts nothing: %s", self.status.silent)
@@ -182,7 +182,7 @@ class VirtualLab:
             self._check_card_switch()
             if self.status.power and where != self.status.card:
                 raise LabError("the card cannot be moved while the board is on: switch the board off first")
-            self.status.card = self._options.card_stuck or where
+            self.status.card = where
             _log.info("card: %s", self.status.card)
 
     def _check_card_switch(self) -> None:
