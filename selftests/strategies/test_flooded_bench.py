@@ -53,7 +53,7 @@ def test_a_flood_at_the_login_is_a_fault_of_the_board(open_bench, fake, monkeypa
         bench.shell()
     assert error.value.kind is Kind.BOARD
     # The next power-on begins anew, though much of the flood is still on its way.
-    assert bench.shell().run("echo again", 5).text == "again\n"
+    assert bench.shell().run("echo again", 30).text == "again\n"
 
 
 def test_what_nobody_looked_at_is_cut_and_said(open_bench, fake, monkeypatch):

@@ -147,7 +147,7 @@ def test_a_state_that_there_is_not_and_a_board_that_is_not_there_are_named(open_
 )
 def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(open_bench, fake, going, reason, shown):
     fake.boots = [going]
-    bench = open_bench(K3BootStrategy={"boot_timeout": 2})
+    bench = open_bench(K3BootStrategy={"boot_timeout": 2 if going == "stuck" else 30})
     boot = bench.cold_boot("")
     assert isinstance(boot.error, BoardError)
     assert re.search(reason, str(boot.error))

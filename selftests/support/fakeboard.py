@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 
 from evmperf.model.places import STEP_FOLDER
 from selftests.support import web
@@ -86,14 +87,20 @@ class FakeBoard:
             self.going = self.boots.pop(0) if self.boots else "well"
             if self.going == "falcon":
                 self._state = "login"
-                self.say(FALCON)
-                threading.Timer(0.2, self.say, [BOOT[_LOGIN:]]).start()
+                threading.Thread(target=self._start_without_uboot, daemon=True).start()
                 return
             self.say(BOOT[: BOOT.index(b"Hit any")])
             self._state = "dead"
             if self.going != "mute":
                 self._state = "autoboot"
                 self.say("Hit any key to stop autoboot:  2 ")
+
+    def _start_without_uboot(self):
+        while not self._client:  # who has just connected is served by a thread
+            time.sleep(0.01)
+        self.say(FALCON)
+        time.sleep(0.2)
+        self.say(BOOT[_LOGIN:])
 
     def say(self, text):
         data = text if isinstance(text, bytes) else text.encode()
