@@ -8,7 +8,7 @@ import pytest
 from selftests.support import seeds, tiprograms, virtualbench
 from selftests.support.sessions import whole
 
-pytestmark = [pytest.mark.virtual_evm, pytest.mark.alone, seeds.needs("real/ltp-ddt")]
+pytestmark = [pytest.mark.virtual_evm, seeds.needs("real/ltp-ddt")]
 
 PERIOD = 256
 """Frames: TI's program has a buffer of 1024."""
@@ -35,17 +35,21 @@ def measured(file: Path, folder: Path, select: str, *options: str):
     return results
 
 
-def test_tis_programs_measure_where_they_are(ti_board, tmp_path):
-    select = "(emmc_ext4 and not fio) or (eth_icssg_udp_egress_0loss and 1518) or (audio_playback and 32000)"
-    results = measured(ti_board, tmp_path, select)
-    files = [result for result in results if result.benchmark == "emmc_ext4"]
-    (datagrams,) = (result for result in results if "udp" in result.benchmark)
-    (played,) = (result for result in results if result.benchmark == "audio_playback")
+def test_tis_program_of_file_systems_measures_where_it_is(ti_board, tmp_path):
+    files = measured(ti_board, tmp_path, "emmc_ext4 and not fio")
     assert len(files) == 5
     assert {tool for result in files for tool in result.tools} == {"filesystem_tests", "mkfs.ext4"}
     assert not any("variant" in result.conditions for result in files)
     # One execution: the first row has the raw outputs of all.
     assert len({result.raw for result in files}) == 1
+
+
+@pytest.mark.alone
+def test_tis_programs_of_networks_and_audio_measure_where_they_are(ti_board, tmp_path):
+    select = "(eth_icssg_udp_egress_0loss and 1518) or (audio_playback and 32000)"
+    results = measured(ti_board, tmp_path, select)
+    (datagrams,) = (result for result in results if "udp" in result.benchmark)
+    (played,) = (result for result in results if result.benchmark == "audio_playback")
     assert {"netperf", "netperf-b"} <= set(datagrams.tools)
     assert datagrams.conditions["trials"]
     assert set(played.tools) == {"alsa_perf_tests"}
