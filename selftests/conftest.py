@@ -7,6 +7,7 @@ import sys
 import hypothesis
 import pytest
 
+from evmperf.model import concealing
 from selftests.support import account
 from selftests.support import browser as browsers
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
@@ -34,12 +35,13 @@ hypothesis.settings.load_profile("selftests")
 
 @pytest.fixture(autouse=True)
 def _environment_as_it_was():
-    """A command that is called in this process may leave Labgrid's name of the user behind. No test adds
-    to the store of whoever runs it.
+    """A command that is called in this process may leave Labgrid's name of the user behind, and what it
+    learned of secrets. No test adds to the store of whoever runs it.
     """
-    before = dict(os.environ)
+    before, secrets = dict(os.environ), {*concealing._learned}
     os.environ.pop("EVMPERF_HISTORY", None)
     yield
+    concealing._learned.intersection_update(secrets)
     if dict(os.environ) != before:
         os.environ.clear()
         os.environ.update(before)
