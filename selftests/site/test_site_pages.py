@@ -148,7 +148,8 @@ def test_every_sample_is_on_the_page_of_its_case_and_the_figure_is_their_mean(op
             r for r in spool.read_results(folder) if (r.benchmark, r.case) == ("emmc_ext4", "102400")
         )
         for metric in {sample.metric for sample in result.samples}:
-            figure, values = drawn.pop((metric, number))
+            (figure, count), values = drawn.pop((metric, number))
+            assert count == len(values)
             assert values == pytest.approx(result.values(metric), rel=1e-5)
             assert figure == pytest.approx(fmean(values), rel=1e-5)
     assert drawn == {}

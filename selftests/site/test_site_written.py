@@ -113,7 +113,8 @@ def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
     assert "lowest and highest sample" in said
     (series,) = json.loads(text)
     assert series["runs"][-1] == nights - 1
-    assert max(map(len, series["values"])) <= 3
+    assert max(map(len, series["values"])) == 2
+    assert {tuple(figure) for figure in series["figures"]} == {(1.5, samples)}
     assert (f"newest {len(series['runs'])} nights" in said) == (len(series["runs"]) < nights)
 
 

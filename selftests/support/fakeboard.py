@@ -96,7 +96,7 @@ class FakeBoard:
                 self.say("Hit any key to stop autoboot:  2 ")
 
     def _start_without_uboot(self):
-        while not self._client:  # who has just connected is served by a thread
+        while not (self._client or self._ended.is_set()):  # who has just connected is served by a thread
             time.sleep(0.01)
         self.say(FALCON)
         time.sleep(0.2)

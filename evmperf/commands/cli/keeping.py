@@ -18,5 +18,5 @@ def _who(options: argparse.Namespace) -> None:
     """
     coordinator = options.coordinator or os.environ.get("LG_COORDINATOR")
     there = connect(Wanted("", coordinator), {}).held() if coordinator else []
-    found = {text.partition(" since ")[0]: text for text in (*there, *locks.held())}  # ours say more
+    found = {text.partition(" since ")[0]: text for text in (*there, *locks.held())}  # this host's say more
     print("\n".join(sorted(found.values())) or "no board is held here")

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import getpass
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -35,8 +36,7 @@ class Claim:
         user = os.environ.get("LG_USERNAME") or getpass.getuser()
         self._token = "-".join(board.locks)
         token, _, files = os.environ.get(JOIN, "").partition(" ")
-        shared = (each.partition(":") for each in files.split())
-        inherited = {name: int(file) for name, _, file in shared if file.isdecimal()}
+        inherited = {name: int(file) for name, file in re.findall(r"(\w+):([0-9]{1,7})(?!\S)", files)}
         held = bool(inherited) and all(locks.is_held(*each) for each in inherited.items())
         self._shares = held and token == self._token
         # Whoever started us for a board of theirs has put their run into the name.

@@ -82,8 +82,8 @@ def _encoded(value: object) -> str:
 
 
 def _series(trend: Trend, runs: Sequence[Run], few: bool = False, first: int = 0) -> dict[str, object]:
-    """One metric: each night's run (index), mean and samples (the lowest and highest if `few`), and the
-    levels of enough nights.
+    """One metric: each night's run (index), mean and number of samples, the samples (the lowest and highest
+    if `few`), and the levels of enough nights.
     """
     points = [point for point in trend.points if point.run >= first]
     samples = (
@@ -95,7 +95,7 @@ def _series(trend: Trend, runs: Sequence[Run], few: bool = False, first: int = 0
         "metric": trend.key.metric,
         "unit": trend.unit,
         "runs": [point.run for point in points],
-        "figures": [_short(point.value) for point in points],
+        "figures": [(_short(point.value), len(point.samples)) for point in points],
         "values": [[_short(value) for value in of_night] for of_night in samples],
         "other": {number: point.other for number, point in enumerate(points) if point.other},
         "levels": [

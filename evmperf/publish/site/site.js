@@ -28,7 +28,7 @@
     const section = document.querySelector(`[data-number="${number}"]`);
     const night = section.dataset.night;
     const points = series.runs.map((run, at) => ({
-      x: runs[run][0], run, figure: series.figures[at], values: series.values[at], other: series.other[at] || "",
+      x: runs[run][0], run, figure: series.figures[at][0], count: series.figures[at][1], values: series.values[at], other: series.other[at] || "",
     }));
     const where = new Map(points.map((p, at) => [p.run, at]));
     // A level begins at a night that is there.
@@ -55,7 +55,7 @@
         return button;
       };
       const text = make("p");
-      text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
+      text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.count > p.values.length ? `lowest and highest of ${p.count}: ` : ""}${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
         `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run));
       // A release has no run's folder to compare.
       if (p.run > 0 && night === "night")
@@ -81,7 +81,7 @@
       for (const p of [...points].reverse()) {
         const row = make("tr"), run = runs[p.run], last = make("td");
         last.append(links(run));
-        row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.values.length), { class: "n" }), make("td", run[2]), last);
+        row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.count), { class: "n" }), make("td", run[2]), last);
         table.tBodies[0].append(row);
       }
       const wide = make("div", "", { class: "wide", tabindex: "0", role: "region", "aria-label": `Every ${night} of ${series.metric}` });
