@@ -3,182 +3,23 @@
 import ast
 import functools
 import itertools
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = ("virtual-evm/evmperf_virtual", "guide-reader/evmperf_guides")
 PACKAGES = ("evmperf", *PLUGINS, "pytest_evmperf", "strategies", "tests", "selftests")
 
+PAGE = (ROOT / "docs/architecture.md").read_text()
 DISTRICTS = {
-    # district: what it is | which districts it may import
-    "model": ("the words as data: records, units, errors, statistics, what is comparable", ""),
-    "boards": ("board files, typed; the console of a board as a record, its marks and signs", "model"),
-    "benchmarks": ("what a benchmark is, tables, families; tools: command lines and parsers", "boards model"),
-    "measure": (
-        "what a benchmark may touch, the runner, the state around a case; runs on disk (the spool)",
-        "benchmarks boards model",
-    ),
-    "judge": (
-        "published figures (the record), regressions and goals, A/B",
-        "measure benchmarks boards model",
-    ),
-    "explain": (
-        "what differs between runs, boots part by part, causes and their proof",
-        "judge measure benchmarks boards model",
-    ),
-    "publish": (
-        "report, site, the next guide, dashboards, databases, exports",
-        "judge explain measure benchmarks boards model",
-    ),
-    "lab": (
-        "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
-        "measure benchmarks boards model",
-    ),
-    "commands": ("use cases, the command line, nights of many boards, LAVA, GitLab", "*"),
+    district: set(allowed.replace("nothing", "").split())
+    for district, allowed in re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", PAGE, re.MULTILINE)
 }
-"""docs/architecture.md shows this table. Lazy and type-only imports count."""
-
-DOORS = {
-    "boards": """
-        board
-        console.attempt
-        console.booted
-        console.marks
-        console.powering
-        console.record
-        console.review
-        console.signs
-        console.tree
-        console.watch
-        copying
-        ends
-        modes
-        options
-        prompts
-        scratch
-        variation
-        vocabulary
-        yamlfile
-    """,
-    "benchmarks": """
-        benchmark
-        catalogue
-        control
-        energy
-        families.boot
-        families.scratch
-        step
-        tables.cyclictest_stress
-        tools.control
-        tools.gauge
-        tools.meter
-        tools.perf
-        tools.systemd_analyze
-        wording
-    """,
-    "measure": """
-        around
-        bench
-        boardfile
-        hostload
-        provenance
-        runner
-        runs.differences
-        runs.folders
-        runs.hiding
-        runs.history
-        runs.spool
-        shellstep
-        signals
-        state.buses
-        state.finding
-        state.look
-        state.machine
-        state.rules
-        within
-    """,
-    "judge": """
-        ab
-        accepted
-        against
-        causes
-        confirm
-        experiment
-        goals
-        judge
-        nights
-        paired
-        past
-        singles
-        published.declared
-        published.identity
-        published.record
-        published.releases
-        published.scatter
-        published.source
-        rounds
-        shift
-        trends
-    """,
-    "explain": """
-        answers
-        proving
-        ranges
-        why
-    """,
-    "publish": """
-        guide.conditions
-        guide.layout
-        guide.page
-        guide.writer
-        influx.client
-        influx.push
-        influx.reader
-        pages.look
-        report.ab
-        report.columns
-        report.differences
-        report.exports
-        report.page
-        report.picture
-        report.samples
-        report.shape
-        report.summary
-        report.verdicts
-        site
-    """,
-    "lab": """
-        bench
-        boardcheck
-        desk.boardfile
-        desk.examination
-        desk.finding
-        desk.host
-        desk.identity
-        desk.ports
-        desk.software
-        keeping.claim
-        keeping.locks
-        keeping.places
-        keeping.wanted
-        labs
-        provision.cache
-        provision.identity
-        provision.installation
-        provision.running
-        provision.writer
-        target
-        tester
-    """,
-    "commands": """
-        cli.arguments
-        cli.main
-        cli.terminal
-    """,
-}
-"""Modules of a district that others, and the virtual boards' package, may import; all of `model` may be."""
+"""Which districts each may import, as the page's table says; `all` may be. Lazy and type-only imports count."""
+DOORS = yaml.safe_load(Path(__file__).with_name("doors.yaml").read_text())
 
 MEASURING = ("evmperf/model/replies.py",)
 """What names the process that measures, which is a pytest."""
@@ -279,16 +120,7 @@ def drawing():
 
 
 def test_the_page_on_architecture_has_the_drawing():
-    assert drawing() in (ROOT / "docs" / "architecture.md").read_text(), drawing()
-
-
-def test_the_page_on_architecture_has_this_table():
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    rows = [
-        f"| `{district}` | {what} | {allowed.replace('*', 'all') or 'nothing'} |"
-        for district, (what, allowed) in DISTRICTS.items()
-    ]
-    assert [row for row in rows if row not in page] == []
+    assert drawing() in PAGE, drawing()
 
 
 def test_every_module_has_a_district():
@@ -298,22 +130,21 @@ def test_every_module_has_a_district():
 
 @pytest.mark.parametrize("district", DISTRICTS)
 def test_a_district_imports_what_the_table_allows_and_uses_it(district):
-    allowed = set(DISTRICTS[district][1].split())
+    allowed = DISTRICTS[district]
     found = {
         name: str(file.relative_to(ROOT))
         for file in modules(f"evmperf/{district}")
         for name in districts_imported(file) - {district}
     }
-    if "*" not in allowed:
+    if "all" not in allowed:
         assert {name: file for name, file in found.items() if name not in allowed} == {}
         assert allowed - set(found) == set()
 
 
 def test_the_table_has_no_circle():
     order = list(DISTRICTS)
-    for district, (_, allowed) in DISTRICTS.items():
-        before = order[: order.index(district)]
-        assert set(allowed.split("*")[0].split()) <= set(before)
+    for district, allowed in DISTRICTS.items():
+        assert allowed - {"all"} <= set(order[: order.index(district)])
 
 
 def test_districts_are_entered_by_their_doors():
@@ -324,7 +155,7 @@ def test_districts_are_entered_by_their_doors():
             if district in DOORS and not module.startswith(f"evmperf.{district}"):
                 entered[district].add(".".join(rest).rstrip("."))
     assert {name: " ".join(sorted(found)) for name, found in entered.items()} == {
-        name: " ".join(sorted(doors.split())) for name, doors in DOORS.items()
+        name: " ".join(sorted(doors)) for name, doors in DOORS.items()
     }
 
 
