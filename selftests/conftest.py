@@ -16,6 +16,7 @@ from selftests.support.sshd import Sshd
 
 NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
 """Markers, and the fixtures that bring them."""
+SERVERS = ("EVMPERF_HISTORY", "EVMPERF_INFLUX_", "EVMPERF_LAVA_")
 
 # The tests start hundreds of sessions: compiling evmperf anew is 0.8 s of each session's 2.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -36,10 +37,12 @@ hypothesis.settings.load_profile("selftests")
 @pytest.fixture(autouse=True)
 def _environment_as_it_was():
     """A command that is called in this process may leave Labgrid's name of the user behind, and what it
-    learned of secrets. No test adds to the store of whoever runs it.
+    learned of secrets. No test meets the history, the database or the LAVA of whoever runs it.
     """
     before, secrets = dict(os.environ), {*concealing._learned}
-    os.environ.pop("EVMPERF_HISTORY", None)
+    for name in before:
+        if name.startswith(SERVERS):
+            del os.environ[name]
     yield
     concealing._learned.intersection_update(secrets)
     if dict(os.environ) != before:

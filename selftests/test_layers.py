@@ -18,7 +18,7 @@ DISTRICTS = {
     district: set(allowed.replace("nothing", "").split())
     for district, allowed in re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", PAGE, re.MULTILINE)
 }
-"""Which districts each may import, as the page's table says; `all` may be. Lazy and type-only imports count."""
+"""Which districts each may import, as its table says; `all` may be. Lazy and type-only imports count."""
 DOORS = yaml.safe_load(Path(__file__).with_name("doors.yaml").read_text())
 
 MEASURING = ("evmperf/model/replies.py",)

@@ -4,7 +4,6 @@ import csv
 import datetime
 import io
 import json
-import re
 
 import pytest
 
@@ -151,36 +150,6 @@ def test_no_measured_figure_is_compared_with_one_of_others(tmp_path, capsys):
     assert "foreign" in capsys.readouterr().out
     assert run("guide", "--release", "12.00", "--from", folder, "-o", tmp_path / "guide.rst") == 0
     assert "foreign" not in (tmp_path / "guide.rst").read_text()
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("a.csv", "time,series\n1,x\n", r"a.csv: has no column value: "),
-        ("a.csv", "time,series,value\n1700000000,x,fast\n", r"a.csv line 2: could not convert"),
-        ("a.csv", "time,series,value\n1700000000,x,1e30\n", r"a.csv line 2: 1e30 is beyond 1e\+18"),
-        ("a.csv", "time,series,value\n1700000000,x,nan\n", r"a.csv line 2: nan is beyond"),
-        ("a.csv", "time,series,value\nyesterday,x,1\n", r"a.csv line 2: Invalid isoformat"),
-        ("a.csv", "time,series,value\n0001-01-01,x,1\n", r"a.csv: a, x: "),
-        ("a.csv", "time,series,value\n1700000000,x\n", r"a.csv line 2: it has not as many cells"),
-        ("a.csv", "time,series,value,better\n1700000000,x,1,up\n", r"line 2: better is 'up'"),
-        ("a.csv", "time,series,value\n9999999999999999999999,x,1\n", r"a.csv: a, x: "),
-        ("a.js", 'x = {"entries": {"s": [{"date": 1}]}}', r"a.js: .*missing required field"),
-        ("a.js", "window.BENCHMARK_DATA = {", r"a.js: "),
-        ("a.yaml", "bucket: b\nmeasure: x\n", r"a.yaml: .*unknown field `measure`"),
-        ("a.txt", "1", r"a.txt: is of no known form"),
-        ("gone.csv", None, r"gone.csv: cannot be read: "),
-    ],
-)
-def test_a_bad_file_is_refused_in_a_sentence_and_leaves_nothing(name, text, said, tmp_path, capsys):
-    file = tmp_path / name
-    if text is not None:
-        file.write_text(text)
-    assert run("import", file, "--results", tmp_path / "runs") == ExitStatus.USAGE
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    assert re.search(said, message)
-    assert not list(tmp_path.glob("runs/*"))
 
 
 def test_real_series_of_motor_controllers_are_judged(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Board files: each loads, and each mistake is named with file and word."""
+"""Board files: each loads, and is found by its name."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.model.errors import UsageError
 
 ENV = sorted(boards.ENV_DIR.glob("*.yaml"))
 GOOD = {
@@ -21,24 +20,10 @@ GOOD = {
 
 @pytest.fixture
 def written(tmp_path):
-    """A function that writes a board file with some places of GOOD changed; None takes away."""
-
-    def write(changes=()):
-        main = yaml.safe_load(yaml.safe_dump(GOOD))
-        for path, value in dict(changes).items():
-            *way, last = path.split(".")
-            place = main
-            for key in way:
-                place = place.setdefault(key, {})
-            if value is None:
-                del place[last]
-            else:
-                place[last] = value
-        file = tmp_path / "x.yaml"
-        file.write_text(yaml.safe_dump({"targets": {"main": main}}))
-        return file
-
-    return write
+    """The file of a good board."""
+    file = tmp_path / "x.yaml"
+    file.write_text(yaml.safe_dump({"targets": {"main": GOOD}}))
+    return file
 
 
 @pytest.mark.parametrize("file", ENV, ids=lambda file: file.name)
@@ -57,7 +42,7 @@ def test_no_two_boards_share_a_name():
 
 
 def test_a_good_file_says_what_it_says(written):
-    board = boards.load(written())
+    board = boards.load(written)
     assert (board.name, board.features) == ("x-evm", {"boot", "emmc"})
     assert board.options.emmc.scratch == board.text("emmc", "scratch") == "/dev/mmcblk0p1"
     assert board.options.emmc.uboot_device == board.options.mmcsd.uboot_device == 0
@@ -68,60 +53,8 @@ def test_a_good_file_says_what_it_says(written):
     assert not board.is_virtual
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"features": {"emmc": 1}}, ["features must be a list"]),
-        ({"evmperf": {"emcc": {}}}, ["targets.main.evmperf", "'emcc'", "did you mean 'emmc'"]),
-        ({"evmperf": ["emmc"]}, ["targets.main.evmperf must be a mapping"]),
-        ({"evmperf": {"emmc": {"scratch": 1}}}, ["emmc.scratch", "type str", "not 1"]),
-        ({"options.emmc": "x"}, ["options.emmc must be a mapping"]),
-        ({"options.emmc.scrach": "/dev/x"}, ["options.emmc", "'scrach'", "did you mean 'scratch'"]),
-        ({"options.emmc.scratch": 1}, ["options.emmc.scratch", "type str", "partition", "not 1"]),
-        ({"options.emmc.uboot_device": "0"}, ["emmc.uboot_device", "type int", "not '0'"]),
-        ({"options.emmc.uboot_device": True}, ["emmc.uboot_device", "type int", "not True"]),
-        ({"options.board.profile": "fast"}, ["board.profile", "full, quick", "not 'fast'"]),
-        ({"options.boot.medium": "floppy"}, ["boot.medium", "one of", "not 'floppy'"]),
-        ({"options.emmc.scratch": ""}, ["emmc.scratch", "type str", "not ''"]),
-        ({"options.emmc.device": [None]}, ["emmc.device", "type str", "not [None]"]),
-        ({"options.emmc.uboot_device": -1}, ["emmc.uboot_device", "int >= 0", "not -1"]),
-        ({"options.ospi": {"flash": ""}}, ["OSPI NOR, QSPI NAND", "not ''"]),
-        ({"options.power": {"rails": "a"}}, ["power.rails", "type list", "not 'a'"]),
-        ({"options.power": {"rails": [1]}}, ["power.rails", "not [1]"]),
-        ({"options.absent": {"usb": 1}}, ["options.absent.usb ", "reason"]),
-    ],
-)
-def test_a_mistake_is_named_with_file_and_word(written, changes, words):
-    file = written(changes)
-    with pytest.raises(UsageError) as error:
-        boards.load(file)
-    assert str(file) in str(error.value)
-    for word in words:
-        assert word in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"a: \x00", ["is not YAML"]),
-        (b"", ["has no targets"]),
-        (b"targets:\n  a: {}\n  b: {}\n", ["targets a, b", "none is called main"]),
-        (b"targets:\n  main: 7\n", ["targets.main must be a mapping"]),
-        (b"just text", ["has no targets"]),
-    ],
-)
-def test_a_file_that_is_no_board_says_so(tmp_path, content, words):
-    file = tmp_path / "y.yaml"
-    file.write_bytes(content)
-    with pytest.raises(UsageError) as error:
-        boards.load(file)
-    for word in [str(file), *words]:
-        assert word in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, written, monkeypatch):
-    file = written()
+    file = written
     assert boards.find(str(file)) == file
     monkeypatch.chdir(tmp_path)
     assert boards.find("x.yaml") == boards.find("x") == Path("x.yaml")
@@ -133,16 +66,9 @@ def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, writt
 
 def test_a_labs_own_file_comes_before_evmperfs_of_that_name(tmp_path, written, monkeypatch):
     (tmp_path / "env").mkdir()
-    written().rename(tmp_path / "env" / "am64x.yaml")
+    written.rename(tmp_path / "env" / "am64x.yaml")
     monkeypatch.chdir(tmp_path)
     assert boards.find("am64x") == Path("env/am64x.yaml")
-
-
-def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list():
-    with pytest.raises(UsageError, match=r"no board file am64xy\.yaml.*did you mean am64x.*Known boards: am"):
-        boards.find("am64xy.yaml")
-    with pytest.raises(UsageError, match=r"zebra .*\./env .*Known"):
-        boards.find("zebra")
 
 
 LABS = """

@@ -45,26 +45,6 @@ def test_a_metric_of_an_ab_is_named_by_either_name():
     assert not matches(key, ["emmc_ext4/256 KiB/*"])
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["histroy"], "did you mean history?"),
-        (["board", "nw"], "did you mean new?"),
-        (["board", "zz9"], "no command zz9; known are"),
-        (["desk", "--ye"], "unrecognized arguments: --ye"),
-        (["history", "am64x", "--last=--"], "--last=--: -- is no value"),
-        (["ab", "virtual", "--budget", "soon"], "soon"),
-        (["ab", "virtual", "--boots", "0"], "'0' is not a whole number from 1 on"),
-        (["ab", "virtual", "--within", "200"], "'200' is not a share: write 2% or 0.02"),
-        (["ab", "virtual", "--within", "5,0"], "'5,0' is not a share"),
-        (["check", "--level", "2"], "'2' is not a share"),
-    ],
-)
-def test_a_wrong_command_or_value_is_told_the_right_one_and_no_option_is_cut(words, said, capsys):
-    assert ended(*words) == ExitStatus.USAGE
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("share", ["2%", "2 %", "0.02"])
 def test_a_share_is_said_in_either_way(share):
     assert _parser("ab").parse_args(["ab", "virtual", "--within", share]).within == 0.02

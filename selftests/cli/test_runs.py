@@ -30,19 +30,6 @@ def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
     assert "am64xx-hsevm-1" in capsys.readouterr().out.splitlines()[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["x"], "Boards with runs: am64xx-hsevm, j7200-evm"),
-        (["am64x-hsevm"], "did you mean am64xx-hsevm?"),
-        (["--from", "none"], "none/: has no runs. Measure with"),
-    ],
-)
-def test_where_there_is_no_run_others_are_named(results, capsys, words, told):
-    assert main(["history", "--from", str(results), *words]) == ExitStatus.USAGE
-    assert told in capsys.readouterr().err
-
-
 def test_history_of_a_board_alone_lists_what_was_measured(results, capsys):
     assert main(["history", "am64xx-hsevm", "--results", str(results)]) == ExitStatus.OK
     out = capsys.readouterr().out
@@ -92,10 +79,3 @@ def test_a_run_at_work_is_no_run_that_was_killed(tmp_path, capsys):
     spool.release()
     assert main(["history", "--from", str(tmp_path)]) == ExitStatus.OK
     assert "at work" not in capsys.readouterr().out
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    target = tmp_path / "file" / "nightly.yml"
-    assert main(["gitlab", "pipeline", "-o", str(target)]) == ExitStatus.USAGE
-    assert str(target) in capsys.readouterr().err

@@ -253,26 +253,6 @@ def test_a_file_that_is_there_says_what_it_would_change(name, monkeypatch, capsy
     assert "Nothing was measured" in said
 
 
-def test_a_file_by_which_nothing_can_be_measured(tmp_path, capsys):
-    data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
-    data["targets"]["main"]["features"] = ["nand"]
-    (tmp_path / "bare.yaml").write_text(yaml.safe_dump(data))
-    assert main(["desk", "--lg-env", str(tmp_path / "bare.yaml")]) == ExitStatus.USAGE
-    assert "nothing can be measured on virtual-evm" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("way", "told"),
-    [
-        ({"address": "-oProxyCommand=true"}, "is not an address"),
-        ({"address": "root@localhost", "key": "/no/such/key"}, "--key /no/such/key: there is no such file"),
-    ],
-)
-def test_a_wrong_way_over_ssh_is_told_before_ssh_is_called(find, way, told):
-    with pytest.raises(UsageError, match=told):
-        find(**way)
-
-
 def test_what_was_found_becomes_a_file_of_ones_own(make_board, find, tmp_path, capsys):
     board = make_board("xunlong,orangepi-pc")
     board.password = "secret"
@@ -290,12 +270,6 @@ def test_what_was_found_becomes_a_file_of_ones_own(make_board, find, tmp_path, c
     assert mine.stat().st_mode & 0o077 == 0
     assert main(words) == ExitStatus.USAGE  # it is not overwritten
     assert "already exists" in capsys.readouterr().err
-
-
-def test_no_file_of_a_desk_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["board", "new", "mine", "--from", "desk"]) == ExitStatus.USAGE
-    assert "evmperf desk" in capsys.readouterr().err
 
 
 def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch, capsys):

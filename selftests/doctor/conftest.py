@@ -16,8 +16,7 @@ from selftests.support.boardfiles import GENERAL
 @pytest.fixture(autouse=True)
 def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVMPERF_LOCKS", str(tmp_path))
-    influx = [f"EVMPERF_INFLUX_{name}" for name in ("URL", "TOKEN", "ORG", "BUCKET")]
-    for name in ("LG_PLACE", "LG_COORDINATOR", "EVMPERF_TESTER", "EVMPERF_HOLD", *influx):
+    for name in ("LG_PLACE", "LG_COORDINATOR", "EVMPERF_TESTER", "EVMPERF_HOLD"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -171,22 +171,6 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     assert data["pages"]["artifacts"]["paths"] == ["public"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--boards", "am65x"], "no board file am65x"),
-        (["--over", "ssh"], "one of labgrid, lava-host, lava-native"),
-        (["--profile", "slow"], "Invalid enum value 'slow' - at `boards[0].profile`"),
-        (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
-        (["--images", "a.wic b.wic"], "a.wic and b.wic"),
-        (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
-    ],
-)
-def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):
-    assert cli.main(["gitlab", "pipeline", *arguments]) == ExitStatus.USAGE
-    assert said in capsys.readouterr().err
-
-
 def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("EVMPERF_BOARDS", "am64x, j7200")
     monkeypatch.setenv("EVMPERF_OVER", "lava-host")

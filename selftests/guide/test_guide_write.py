@@ -146,15 +146,6 @@ def test_virtual_and_real_boards_never_share_a_guide(results, capsys):
     assert "never share a guide" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [(["3.1"], "11.01.16.13 Linux"), (["11.01", "--with", "count"], "'count' is not one of counts, ")],
-)
-def test_a_word_that_is_not_there_names_those_that_are(capsys, words, said):
-    assert cli.main(["guide", "--from", "baselines", "--release", *words]) == ExitStatus.USAGE
-    assert said in capsys.readouterr().err
-
-
 def test_the_change_to_the_release_before_is_shown(capsys):
     assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "--with=delta"]) == 0
     text = capsys.readouterr().out

@@ -21,13 +21,6 @@ def store(bucket: Config) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch) -> None:
-    """No test may meet the database of whoever runs it."""
-    for name in ("URL", "TOKEN", "ORG", "BUCKET"):
-        monkeypatch.delenv(f"EVMPERF_INFLUX_{name}", raising=False)
-
-
 @pytest.fixture
 def configured(monkeypatch: pytest.MonkeyPatch, bucket: Config) -> Config:
     """The bucket, which is that of this process's settings."""

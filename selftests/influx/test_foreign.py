@@ -62,10 +62,3 @@ def test_a_bucket_of_others_is_judged_and_sent_as_foreign(theirs, configured, tm
         losses = 'from(bucket: bucket) |> range(start: 0) |> filter(fn: (r) => r._field == "loss")'
         (worst,) = store.query(f"{losses} |> group() |> max()")
     assert worst["_value"] == pytest.approx(0.4, abs=0.02)
-
-
-def test_without_a_server_the_mapping_says_so(tmp_path, capsys):
-    file = tmp_path / "lab.yaml"
-    file.write_text(MAPPING.format(bucket="b"))
-    assert cli.main(["import", str(file), "--results", str(tmp_path)]) == ExitStatus.USAGE
-    assert "InfluxDB is not configured" in capsys.readouterr().err

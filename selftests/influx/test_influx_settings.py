@@ -7,7 +7,6 @@ import yaml
 
 from evmperf.commands.cli import main as cli
 from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 from evmperf.publish.influx.client import load
 from selftests.support import spools
@@ -115,18 +114,6 @@ def test_history_of_one_case(three_runs, capsys):
     assert "case 0" not in shown
     assert history("write_throughput", "--last=1", f"--results={three_runs}") == 0
     assert "11.00" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf history made-up` lists"),
-        (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
-    ],
-)
-def test_history_says_what_there_is(three_runs, capsys, arguments, message):
-    assert history(*arguments, f"--results={three_runs}") == ExitStatus.USAGE
-    assert message in capsys.readouterr().err
 
 
 def test_the_compose_file_brings_the_server_that_is_tested():

@@ -3,8 +3,6 @@
 import os
 import stat
 
-import pytest
-
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava.selection import case_name
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect
@@ -13,40 +11,8 @@ from evmperf.model.results import Result, Sample, Status
 from selftests.support import programs
 
 
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch):
-    """No server in the environment."""
-    monkeypatch.delenv(URL_VARIABLE, raising=False)
-    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
-
-
 def called(*words):
     return cli.main(["lava", *words])
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["render", "am65x"], "no board file am65x"),
-        (["render", "virtual", "-k", "floppy"], "no benchmark matches 'floppy'"),
-        (["render", "virtual", "-k", "uboot_emmc_raw"], "--kind host"),
-        (["render", "virtual", "-k", "boot_time"], "native job"),
-        (["submit", "virtual", "--import"], "--import needs --wait"),
-        (["submit", "virtual"], f"no LAVA server: set {URL_VARIABLE}"),
-        (["render", "virtual", "-k", "vfat", "--image", "11.01"], "--image 11.01: LAVA fetches http://"),
-        (
-            ["render", "virtual", "--kind", "boot", "--image", "http://x/a.wic"],
-            "a boot job boots the installed",
-        ),
-        (["wait", "twelve"], "'twelve' is not a job"),
-        (["wait", "12x"], "'12x' is not a job"),
-        (["import", "no-such-log.yaml"], "'no-such-log.yaml' is not a job"),
-        *((["import", "12", f"--fact={word}"], "write NAME=VALUE") for word in ("fixture", "=1", "")),
-    ],
-)
-def test_a_wrong_call_is_named(words, said, capsys):
-    assert called(*words) == ExitStatus.USAGE
-    assert said in capsys.readouterr().err
 
 
 def test_a_token_comes_from_the_environment_and_is_never_shown(monkeypatch, capsys):
@@ -59,23 +25,6 @@ def test_a_token_comes_from_the_environment_and_is_never_shown(monkeypatch, caps
     said = "".join(capsys.readouterr())
     assert "http://127.0.0.1:9 cannot be reached (ConnectionError)" in said
     assert "s3cret" not in said
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("lava.example", "EVMPERF_LAVA_URL is not an address"),
-        ("http://[::1", "EVMPERF_LAVA_URL is not an address"),
-        ("http://lava.example:99999", "EVMPERF_LAVA_URL is not an address"),
-        ("http://me:s3cret@lava.example", "holds a password"),
-    ],
-)
-def test_an_address_that_is_none_is_named(monkeypatch, capsys, url, said):
-    monkeypatch.setenv(URL_VARIABLE, url)
-    assert called("wait", "12") == ExitStatus.USAGE
-    error = capsys.readouterr().err
-    assert said in error
-    assert "s3cret" not in error
 
 
 def test_names_of_all_cases_differ():

@@ -273,24 +273,6 @@ def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "is empty"),
-        ("U-Boot 2025.01\nlogin: \n", "line 1: "),
-        ('- {"dt": "2026-11-20T22:00:00", "lvl": "target", "msg": "hi"}\n', "evmperf job"),
-    ],
-)
-def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
-    file = tmp_path / "log"
-    file.write_text(text)
-    assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == ExitStatus.USAGE
-    error = capsys.readouterr().err
-    assert str(file) in error
-    assert said in error
-    assert not (tmp_path / "r").exists()
-
-
 def test_a_full_disk_leaves_nothing_half_written(outputs, tmp_path, monkeypatch, capsys):
     def full(descriptor):
         if Path(f"/proc/self/fd/{descriptor}").readlink().name == RECORDS:

@@ -103,24 +103,6 @@ def test_a_figure_as_csv_and_json(written, capsys):
     assert [float(row["mean"]) for row in csv.DictReader(io.StringIO(text))] == [2, 4, 5, 3]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["x1-evm"], "j7200-evm"),
-        (["j7200-evm", "--case", "nothing"], "j7200-evm"),
-        (["../../etc/passwd"], "j7200-evm"),
-        (["j72"], "is it j7200-evm?"),
-        (["x1-evm", "--impossible"], "j7200-evm"),
-        (["j7200-evm", "--os", "linux"], "only on Linux"),
-        (["j7200-evm", "--case", "stream fly"], "stream has add"),
-        (["--case", "stream"], "needs a board"),
-    ],
-)
-def test_what_is_not_there_is_a_wrong_call_that_says_what_is(written, capsys, words, said):
-    assert cli.main(["published", *words]) == 4
-    assert said in capsys.readouterr().err
-
-
 def test_without_a_board_the_boards_are_listed(written, capsys, monkeypatch):
     _, text = published(capsys)
     head, *rows = text.splitlines()

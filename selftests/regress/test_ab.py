@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.boards import variation
-from evmperf.commands.cli.main import main
 from evmperf.judge import ab, experiment, paired
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import differences
@@ -142,23 +141,6 @@ def test_two_at_once_are_refused(folder):
         pass
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (None, "nothing to resume"),
-        ("[", "is damaged"),
-        ("{}", "is damaged.*schema"),
-        ('{"schema": 2}', "has schema 2, .*begin anew"),
-        ('{"schema": 99}', "schema 99"),
-    ],
-)
-def test_a_folder_that_holds_no_ab(folder, text, told):
-    if text:
-        (folder / experiment.FILE).write_text(text)
-    with pytest.raises(UsageError, match=told):
-        experiment.Experiment.load(folder)
-
-
 def test_an_ab_that_an_earlier_version_began_is_read(folder):
     rounds = [{"block": 0, "side": side, "version": "", "board": "evm.yaml", "run": side} for side in "ba"]
     began = {"id": "ab-1", "boards": ["evm.yaml"], "sides": {"a": [], "b": ["args:x"]}, "seed": "s"}
@@ -235,17 +217,3 @@ def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
     assert re.search(line, " ".join(shown.split())), shown
     text = shown[shown.index("\n{") : shown.rindex("}") + 1]
     assert json.loads(text)["blocks"] == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ([], "needs a board file, or --resume FOLDER"),
-        (["virtual", "--a", "as-is"], "both sides are as-is"),
-        (["virtual", "--b", "image:b.wic"], "write image:FILE for each side"),
-        (["virtual", "--b", "args:x", "--rounds", "3"], "--rounds 3: fewer than 4 blocks decide nothing"),
-    ],
-)
-def test_wrong_calls(words, told, capsys):
-    assert main(["ab", *words]) == ExitStatus.USAGE
-    assert told in capsys.readouterr().err

@@ -7,7 +7,6 @@ import yaml
 
 from evmperf.commands.cli.main import main
 from evmperf.judge import goals
-from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
@@ -63,25 +62,6 @@ def test_what_a_figure_says_of_a_goal(lab, text, value, word):
     (goal,) = of_board(BOARD)
     assert goal.reached(value, "MB/s").word == word
     assert of_board("another") == []
-
-
-@pytest.mark.parametrize(
-    ("said", "parts"),
-    [
-        ("'*':\n  emmc_ext5 1 MiB write: at least 5 MB/s, owner a\n", ["line 2", "did you mean emmc_ext"]),
-        ("'*':\n\n  emmc_ext4 1 MiB write: at least 5 s, owner a\n", ["line 3", "figure is MB/s"]),
-        ("'*':\n  emmc_ext4 1 MiB write: fast\n", ["line 2", "a goal reads"]),
-        ("'*':\n  emmc_ext4 1 MiB write: at least 5 MB/s\n", ["line 2", "owner NAME"]),
-        ("- 1\n", ["must be a mapping of boards"]),
-        ("{", ["is not YAML"]),
-    ],
-)
-def test_a_wrong_goal_is_named_with_file_line_and_remedy(lab, said, parts):
-    file = lab(said)
-    with pytest.raises(UsageError) as raised:
-        of_board(BOARD)
-    for part in [str(file), *parts]:
-        assert part in str(raised.value)
 
 
 def test_a_board_file_has_goals_and_the_labs_count_before(tmp_path, lab):

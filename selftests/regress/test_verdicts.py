@@ -240,26 +240,6 @@ def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, lost,
     assert "verdicts is for one run" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("check --accept emmc_ext4", "--accept needs --since RUN"),
-        ("compare last", "two sides are needed"),
-        ("check --against release:3.1", "11.01.16.13 Linux"),
-        ("check --against release:09.01", ""),  # which has no figures of this board
-        ("check --against guide:none.rst", "none.rst"),
-        *(
-            (f"check --against={text}", "release:11.00, run:ID, last:N, or guide:FILE")
-            for text in ("", "last:x", "last:0", "night:3", "release:")
-        ),
-    ],
-)
-def test_what_nothing_can_be_compared_with_is_said(words, told, nights, marks, capsys):
-    status = cli.main([*words.split(), "--results", str(nights)])
-    assert status == (ExitStatus.USAGE if told else ExitStatus.NOTHING)
-    assert told in capsys.readouterr().err
-
-
 def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, capsys, marks):
     generator = runs.history(tmp_path, nights=6)
     folder = runs.write(tmp_path, runs.results(generator), number=6)
