@@ -1,14 +1,16 @@
-"""Instruments tell what they are for before they run anything."""
+"""Instruments tell what they are for before they run anything, and call what is there."""
 
 import importlib
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from selftests import speed
 from selftests.instruments import why_faults
+from selftests.support import programs
 
 HERE = Path(__file__).parent / "instruments"
 
@@ -48,3 +50,22 @@ def test_a_fault_that_is_not_there_is_named_beside_those_that_are(capsys):
 
 def test_make_bench_finds_its_command():
     assert speed.main is importlib.import_module("selftests.instruments.speed.__main__").main
+
+
+ROOT = Path(__file__).parents[1]
+# Names and calls: what a change elsewhere breaks. These programs are not typed further.
+CODES = ("attr-defined", "call-arg", "call-overload", "name-defined", "import-not-found")
+
+
+def test_names_and_calls_fit():
+    """By mypy as `make lint` calls it, whose cache has all that these programs import."""
+    there = [path for path in (ROOT / "selftests").rglob("*.py") if not path.name.startswith("test_")]
+    files = {path for path in there if "__main__" in path.name or '"__main__"' in path.read_text()}
+    files |= set((ROOT / "selftests" / "instruments").rglob("*.py"))
+    assert len(files) > 20
+    names = [str(path.relative_to(ROOT)) for path in sorted(files)]
+    done = programs.run(sys.executable, "-m", "mypy", "--show-error-codes", *names)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if line.endswith(tuple(f"[{c}]" for c in CODES))]
+    ours = [line for line in said if line.startswith(tuple(names))]
+    assert not [line for line in ours if "explicitly export" not in line]

@@ -1,7 +1,7 @@
 """Tails and quantiles of the normal distribution, and Student's tails.
 
 Ratios (probabilities, deviations in standard errors) without units. SciPy's `special` judges these
-(selftests/model/test_distributions.py), but takes 143 MB.
+(selftests/model/test_stats.py), but takes 143 MB.
 
 Source: Student's tails are finite sums for whole degrees of freedom (M. Abramowitz, I. Stegun, Handbook of
 Mathematical Functions, 26.7.3 and 26.7.4).

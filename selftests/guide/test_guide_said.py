@@ -11,8 +11,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.figures import figures as by_key
 from evmperf.publish.guide import layout
-from selftests.guide.test_guide_import import BAR, cells, table
-from selftests.guide.test_match import storage
+from selftests.guide.test_guide_import import BAR, cells, storage, table
 
 STREAM = table(['"add (MB/s)","1.00"'])
 

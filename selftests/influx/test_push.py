@@ -1,4 +1,6 @@
-"""From the spool into a real InfluxDB: everything, once, whatever is sent how often."""
+"""From the spool into a real InfluxDB: everything, once, whatever is sent how often; in how many series, and
+through its upgrade.
+"""
 
 import json
 import re
@@ -6,12 +8,14 @@ import time
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import Spool, read_records, read_run
-from evmperf.model.records import UnknownRecord
+from evmperf.model.records import UnknownRecord, VerdictRecord
 from evmperf.model.results import Published
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.lines import RunLines
@@ -19,7 +23,7 @@ from evmperf.publish.influx.push import Pushed, waiting
 from evmperf.publish.influx.push import push as push_all
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs, spools
-from selftests.support.influxd import points
+from selftests.support.influxd import Influxd, built, points
 
 
 def push(store, folder):
@@ -221,3 +225,55 @@ def test_a_sample_is_stored_in_few_bytes(tmp_path):
     samples = sum(line.split(" ")[-2].count("=") - 2 for line in made)
     assert samples > 500
     assert sum(map(len, made)) / samples < 120
+
+
+BOARDS = 50
+MOST = 1_000_000
+"""What one server of this kind holds in memory."""
+
+
+def series(folder, release, os):
+    """The series of a board's run of the whole catalogue, with verdicts and a boot."""
+    more = {"board": "evm", "os": os, "release": release, "kind": "nightly"}
+    written = spools.of_catalogue(folder, id=f"{release}-{os}", **more)
+    lines, results = RunLines(spool.read_run(written)), spool.read_results(written)
+    verdicts = {
+        VerdictRecord(result.benchmark, result.case, sample.metric, result.driver, "same", "", "last:30")
+        for result in results
+        for sample in result.samples
+    }
+    written = [line for record in (*results, *verdicts, spools.FAILED_BOOT) for line in lines.of(record)]
+    # Measurement and tags stand before the first space that is not escaped.
+    return {line.replace("\\ ", "_").split(" ", 1)[0] for line in (*written, lines.run())}
+
+
+def test_twenty_years_of_fifty_boards_stay_below_a_million_series(tmp_path):
+    first = series(tmp_path, "11.00", "Linux")
+    assert len(first) > 2000
+    both = first | series(tmp_path, "11.00", "RT-linux")
+    later = both | series(tmp_path, "11.01", "Linux") | series(tmp_path, "11.01", "RT-linux")
+    assert later == both  # a release brings none
+    assert BOARDS * len(both) < MOST
+
+
+@pytest.mark.skipif(not (built("2.7") and built("2.10")), reason="needs both: make influxd INFLUXD=2.7")
+def test_the_newer_server_reads_what_the_older_one_kept(tmp_path, monkeypatch):
+    run = spools.recorded(tmp_path / "results")
+    server = Influxd(tmp_path / "influxd")
+    try:
+        monkeypatch.setenv("INFLUXD", "2.7")
+        server.start()
+        server.setup()
+        config = server.bucket()
+        with Store(config) as store:
+            push(store, run)
+        sent = points(config)
+        server.stop()
+        monkeypatch.setenv("INFLUXD", "2.10")
+        server.start()
+        with Store(config) as store:
+            assert [entry.run.id for entry in InfluxRuns(store).runs()] == [run.name]
+            push(store, run)
+        assert points(config) == sent > 0
+    finally:
+        server.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import subprocess
 from pathlib import Path
 
@@ -15,11 +17,11 @@ from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.measure.hostload import slowness
-from evmperf.measure.runs.spool import read_results
+from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
+from selftests.support import cardimage, programs, web
 from selftests.support import lavalab as labs
-from selftests.support import programs
 from selftests.support.placelab import until
 from selftests.support.spools import cases_of
 
@@ -182,3 +184,52 @@ def test_boot_times_are_read_from_the_log(lab, results) -> None:
     for result in cases_of(folder):
         assert result.status == "measured"
         assert len(result.values("boot_time")) == 3
+
+
+VARIANT = "virtual-sd"
+
+
+@pytest.fixture
+def card_lab(tmp_path_factory):
+    """A LAVA whose own board boots from a card behind a switch."""
+    with labs.started(tmp_path_factory, VARIANT) as lab:
+        yield lab
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Two releases on a web server: their URLs."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    names = [f"{cardimage.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
+    for number, name in enumerate(names, 1):
+        cardimage.build(VARIANT, number, folder / name, print)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with web.serving(handler) as server:
+        yield [f"{server.url}/{name}" for name in names]
+
+
+def submit(url, results):
+    """Measure an image by a native job; its exit status."""
+    words = ["--image", url, "-k", KEYWORD, "--wait", "--import", "--results", str(results)]
+    return cli.main(["lava", "submit", VARIANT, *words])
+
+
+@long
+def test_a_native_job_measures_the_image_it_was_given_or_nothing(card_lab, published, results, capsys):
+    assert submit(published[0], results) == 0, capsys.readouterr()
+    (folder,) = results.iterdir()
+    run = read_run(folder)
+    assert run.release == cardimage.name(VARIANT, 1)
+    said = run.facts.provisioned
+    assert said["name"] == published[0].rpartition("/")[2]
+    assert said["uboot"] == run.facts.uboot == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
+    measured = read_results(folder)
+    assert measured
+    assert all(result.status == "measured" for result in measured)
+    # A flasher that does nothing: the card still holds the first release.
+    (labs.folder() / "shared/evmperf").write_text("#!/bin/sh\n")
+    assert submit(published[1], results) == ExitStatus.LAB_BROKEN
+    (other,) = set(results.iterdir()) - {folder}
+    assert read_run(other).exit_status == ExitStatus.LAB_BROKEN
+    assert not any(result.samples for result in read_results(other))

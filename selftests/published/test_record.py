@@ -11,13 +11,15 @@ from evmperf_guides import importer
 
 from evmperf.commands.cli import main as cli
 from evmperf.judge.published import identity, record, releases, scatter, source
+from evmperf.judge.published.releases import NEWEST, of_release
+from evmperf.measure.runs.history import StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
 from selftests.guide.test_guide_import import BAR, table
 from selftests.instruments import record as instrument
-from selftests.support import programs, seeds
+from selftests.support import programs, seeds, spools
 
 
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
@@ -205,3 +207,26 @@ def test_published_figures_that_no_hardware_can_have_are_listed(capsys):
     assert not any(benchmark.startswith(("emmc", "mmcsd", "lmbench")) for _, benchmark, _ in found)
     assert cli.main(["published", "j7200", "--impossible"]) == 0
     assert capsys.readouterr().out == ""
+
+
+def stored(number, board, release, os):
+    return StoredRun(spools.a_run(number, board=board, release=release, os=os), list)
+
+
+LINUX = stored(0, "am64xx-hsevm", "11.00", "RT-linux")
+UBOOT = stored(1, "j7200-evm", "", "")
+
+
+def test_a_board_measured_in_u_boot_alone_does_not_cost_the_guide():
+    assert of_release([LINUX, UBOOT], NEWEST) == [LINUX, UBOOT]
+    assert of_release([LINUX, UBOOT], NEWEST, os="RT-linux") == [LINUX, UBOOT]
+
+
+def test_a_later_run_in_u_boot_alone_does_not_hide_the_release():
+    later = stored(2, "am64xx-hsevm", "", "")
+    assert of_release([LINUX, later], NEWEST) == [LINUX]
+
+
+def test_two_operating_systems_are_a_choice():
+    with pytest.raises(UsageError, match="Linux and RT-linux"):
+        of_release([LINUX, stored(1, "j7200-evm", "11.00", "Linux")], NEWEST)

@@ -1,25 +1,39 @@
+"""A/B: what is decided of figures, and alarms that an A/B checks again; sessions that measure nothing."""
+
+from __future__ import annotations
+
 import json
+import random
 import re
+from collections.abc import Callable, Mapping
 from html import unescape
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from evmperf.boards import variation
-from evmperf.judge import ab, experiment, paired
+from evmperf.judge import ab, confirm, experiment, paired, rounds
 from evmperf.judge.experiment import Experiment
+from evmperf.judge.rounds import Session, Sessions
 from evmperf.measure.runs import differences
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.change import Comparison, Quantity
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
-from evmperf.model.results import Direction
-from evmperf.model.verdict import Outcome
+from evmperf.model.replies import WantedSession
+from evmperf.model.results import Direction, Sample
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Verdict
 from evmperf.publish.report import ab as report
-from selftests.regress.rounds import FakeSessions, noisy
-from selftests.support import programs
+from evmperf.publish.report import verdicts
+from selftests.support import programs, runs
 from selftests.support.deskboard import this_machine
+from selftests.support.spools import a_case
 from selftests.support.sshd import board_file
 
 SLOWER = {"102400": -0.10, "1048576": 0.0}
@@ -217,3 +231,124 @@ def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
     assert re.search(line, " ".join(shown.split())), shown
     text = shown[shown.index("\n{") : shown.rindex("}") + 1]
     assert json.loads(text)["blocks"] == 2
+
+
+BENCHMARK = "emmc_ext4"
+UNITS = {"write_throughput": "MB/s", "read_throughput": "MB/s", "write_cpu_load": "%"}
+Figures = Mapping[str, Mapping[str, float]]
+"""Values by case and metric."""
+
+
+class FakeSessions(Sessions):
+    """`figures` says what a side's next run measures; exceptions in `failures` are raised, and exit
+    statuses there returned without a run.
+    """
+
+    def __init__(self, folder: Path, figures: Callable[[WantedSession], Figures]) -> None:
+        super().__init__(folder)
+        self.figures = figures
+        self.failures: list[BaseException | ExitStatus | None] = []
+        self.asked: list[WantedSession] = []
+
+    def measure(self, wanted: WantedSession) -> Session:
+        self.asked.append(wanted)
+        failure = self.failures.pop(0) if self.failures else None
+        if isinstance(failure, BaseException):
+            raise failure
+        if failure is not None:
+            return Session("", failure, 60.0, "The lab is broken: the power switch does not answer.")
+        name = f"run-{len(list(self.folder.glob('*/run.json'))):03}"
+        spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.vary))))
+        for case, metrics in self.figures(wanted).items():
+            if f"{BENCHMARK}/{case}" not in wanted.leave_out:
+                samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
+                spool.append(a_case(benchmark=BENCHMARK, case=case, profile="quick", samples=samples))
+        return Session(name, ExitStatus.OK, 60.0)
+
+
+def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[WantedSession], Figures]:
+    """Figures with 1 % of noise; side B's throughput by case times 1 + change."""
+    source = random.Random(seed)
+
+    def figures(wanted: WantedSession) -> Figures:
+        found = {}
+        for case, change in changes.items():
+            factor = 1 + change if wanted.vary else 1.0
+            found[case] = {
+                "write_throughput": 50 * factor * source.gauss(1, 0.01),
+                "write_cpu_load": 30 + source.gauss(0, 5),
+            }
+        return found
+
+    return figures
+
+
+GOOD = {"name": "a.wic", "source": "/images/a.wic", "content_sha256": "aa"}
+BAD = {"name": "b.wic", "source": "/images/b.wic", "content_sha256": "bb"}
+
+
+def provisioned(name, image):
+    return Run(name, "evm", "full", facts=Facts(provisioned=image or {}))
+
+
+def alarm(case, metric="write_throughput"):
+    key = Key("emmc_ext4", case, metric)
+    return Verdict(key, Outcome.WORSE, "MB/s", Direction.HIGHER, 45.0, 50.0)
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """A run on disk, of which two cases are worse than before."""
+    generator = runs.history(tmp_path, nights=0)
+    folder = runs.write(tmp_path, runs.results(generator), number=1, provisioned=BAD)
+    return folder, Judgement(folder.name, "evm", "last:30", (alarm("102400"), alarm("1048576")))
+
+
+@pytest.mark.parametrize(("image", "told"), [(BAD, "ran the same image"), (None, "without --image")])
+def test_the_same_or_no_image_is_not_what_changed(judged, image, told):
+    with pytest.raises(UsageError, match=f"run-0 .*{told}"):
+        confirm.asked(*judged, provisioned("run-0", image), "evm.yaml", 600)
+
+
+def test_only_what_is_worse_is_measured_again(judged):
+    folder, judgement = judged
+    asked = confirm.asked(folder, judgement, provisioned("run-0", GOOD), "evm.yaml", 600)
+    assert asked.boots == 1
+    assert asked.sides == {"a": ["image:/images/a.wic"], "b": ["image:/images/b.wic"]}
+    assert asked.select == "emmc_ext4"
+    assert asked.budget_s == 600
+    # pytest's -k finds the second in the name of the first.
+    assert {"emmc_ext4_fio_1g/4k", "emmc_ext4/262144"} <= set(asked.leave_out)
+    assert not {"emmc_ext4/102400", "emmc_ext4/1048576"} & set(asked.leave_out)
+    for key in (v.key for v in judgement.verdicts):
+        assert rounds.matches(key, asked.metrics)
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "expected"),
+    [
+        (36000, {"102400": (Outcome.WORSE, "confirmed by"), "1048576": (Outcome.SAME, "not conf")}),
+        (300, {"102400": (Outcome.WORSE, "not settled"), "1048576": (Outcome.WORSE, "not sett")}),
+    ],
+)
+def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
+    folder, judgement = judged
+    asked = confirm.asked(folder, judgement, provisioned("run-0", GOOD), "evm.yaml", budget_s)
+    place = folder.parent / asked.id
+    place.mkdir()
+    figures = noisy({"102400": -0.10, "1048576": 0.0})
+
+    def by_image(wanted):
+        return figures(structs.replace(wanted, vary=wanted.vary if "b.wic" in wanted.vary[0] else ()))
+
+    sessions = FakeSessions(place, by_image)
+    settled = confirm.settled(judgement, ab.go_on(place, asked, sessions), "run-0", "here/evm.yaml")
+    found = {v.key.case: (v.outcome, v.why) for v in settled.verdicts}
+    for case, (outcome, why) in expected.items():
+        assert found[case][0] is outcome
+        assert found[case][1].startswith(why)
+    assert "the image of run-0" in settled.sentence()
+    note = verdicts.as_markdown(settled).replace("\\", "")
+    assert expected["102400"][1] in note
+    named = "evmperf ab here/evm.yaml --git-bisect --a image:GOOD --b image:BUILT --metric emmc_ext4/102400/"
+    assert (named in note) == expected["102400"][1].startswith("confirmed")

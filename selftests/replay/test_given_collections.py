@@ -1,11 +1,14 @@
-"""Collections of real consoles that lie beside this checkout with a person's verdicts, and what evmperf makes
-of each text: `verdicts.tsv` has what becomes of it, who acts, the cause, a part of the sentence, and of some
-where the text begins and the marks. A name that is not in the table is a healthy board's.
+"""Consoles of every form that boards are known to say, and what evmperf makes of each text: those in
+data/consoles, in words of our own, and the collections of real ones that lie beside this checkout with a
+person's verdicts. `verdicts.tsv` has what becomes of a real one, who acts, the cause, a part of the sentence,
+and of some where the text begins and the marks. A name that is not in the table is a healthy board's.
 """
 
 from __future__ import annotations
 
 import csv
+import json
+import random
 import re
 from pathlib import Path
 
@@ -164,3 +167,52 @@ def test_no_line_of_a_healthy_boot_loader_is_trouble(key):
     end = kernel.start() if kernel else len(text) * (TRUTHS[key]["begins at"] in ("power", "uboot"))
     quoted = [line for line in text[:end].split("\n") if trouble.search(line) and not benign.search(line)]
     assert not quoted
+
+
+FOLDER = Path(__file__).resolve().parents[1] / "data/consoles"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
+SOUND = [name for name in NAMES if name.startswith("ok-")]
+
+
+def recording(name):
+    """Its text from power-on, and what is to become of it."""
+    wanted = json.loads((FOLDER / f"{name}.json").read_text())
+    text = (FOLDER / f"{name}.txt").read_bytes().replace(b"\n", b"\r\n")
+    return BEFORE[wanted["begin"]] + text, wanted
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_form_has_its_verdict(name, size):
+    text, wanted = recording(name)
+    found = verdict(text, size)
+    assert found.what == wanted["verdict"], found
+    assert found.cause.startswith(wanted.get("cause", ""))
+    assert found.kind == wanted.get("kind", found.kind)
+    assert len(found.notes) == wanted.get("notes", 0)
+    assert wanted.get("says", "") in found.says + "".join(found.notes)
+
+
+@pytest.mark.parametrize("name", [name for name in SOUND if "old-panic" not in name])
+def test_a_healthy_console_that_is_damaged_behind_the_countdown_is_no_alarm(name):
+    """Bytes are lost or turned: what fails then was not said by the board."""
+    text, _ = recording(name)
+    dice = random.Random(name)
+    begin = text.index(b"autoboot") + 20
+    for _ in range(8):
+        damaged = bytearray(text)
+        for _ in range(dice.randrange(1, 6)):
+            at = dice.randrange(begin, len(damaged))
+            if dice.random() < 0.5:
+                del damaged[at : at + dice.randrange(1, 30)]
+            else:
+                damaged[at] ^= 1 << dice.randrange(8)
+        assert verdict(bytes(damaged)).what != "alarm"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SOUND])
+def test_a_boot_that_failed_is_never_booted_however_it_is_cut(name):
+    text, _ = recording(name)
+    login = text.find(b"login: ")
+    for at in range(0, len(text) if login < 0 else login, 29):
+        assert verdict(text[:at]).what != "booted"

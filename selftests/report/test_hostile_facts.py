@@ -28,12 +28,13 @@ from evmperf.model.ended import cause
 from evmperf.model.errors import Kind, LabError
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
-from evmperf.model.results import Direction, Failure, Sample, Status
+from evmperf.model.results import Direction, Failure, Result, Sample, Status
 from evmperf.model.verdict import Judgement, Outcome, Verdict
 from evmperf.publish import site
 from evmperf.publish.guide import writer
 from evmperf.publish.influx import lines
 from evmperf.publish.report import ab, page, verdicts
+from pytest_evmperf import report
 from pytest_evmperf.ticker import Ticker
 from selftests.support import spools
 
@@ -336,3 +337,15 @@ def test_a_guide_has_no_markup_of_others():
 )
 def test_a_link_leads_to_a_page(given, link):
     assert outlets.address(given) == (given if link is True else link)
+
+
+def test_what_a_board_said_is_text_in_the_figures():
+    hostile = "<script>alert(1)</script>"
+    samples = (Sample("write_throughput", 1.5, "MB/s", 0, 1),)
+    failures = (Failure(Kind.TOOL, hostile, "write"),)
+    result = Result("emmc_ext4", 1, "emmc", hostile, {}, "quick", Status.FAILED, samples, failures)
+    page = report._html(None, [result])
+    assert "(MB/s)" in page
+    assert " 1.50 " in page
+    assert "<li>tool: write &lt;script&gt;" in page
+    assert "<script" not in page

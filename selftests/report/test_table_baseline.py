@@ -1,17 +1,21 @@
-"""Baseline and change beside each figure of a run."""
+"""Tables of the terminal, with baseline and change beside each figure; the look that pages share."""
 
 import re
+from pathlib import Path
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
 from evmperf.judge.published import scatter, source
 from evmperf.model.facts import Facts
-from evmperf.model.figures import figures
-from evmperf.model.results import Sample
+from evmperf.model.figures import Key, figures
+from evmperf.model.results import Direction, Sample
 from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Verdict
 from evmperf.publish.guide import writer
-from evmperf.publish.report import page, summary
+from evmperf.publish.pages import look, plots
+from evmperf.publish.report import page, summary, verdicts
 from evmperf.publish.report.shape import text_table
 from selftests.support import runs, spools
 
@@ -86,3 +90,57 @@ def test_a_difference_has_a_colour_only_outside_the_scatter_of_releases():
         guide = writer._way(mine, figure, BOARD.board, BOARD.os)
         assert guide == ("within the scatter of releases" if name == "within" else name)
     assert tones == {"within": "", "worse": "bad", "better": "good"}
+
+
+def test_a_run_at_80_columns_has_every_mean_and_unit_whole():
+    run = spools.a_run()
+    text = text_table([spools.a_result(run, 0, [2457600.123, 2457600.125])], 80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "2457600" in text
+    assert "MB/s" in text
+
+
+def test_verdicts_at_80_columns_say_which_what_and_why():
+    why = "the kernel differs (6.12.49, not 6.6.58)"
+    key = Key("lmbench", "lat_fs_16k_and_more", "latency_of_something")
+    verdict = Verdict(key, Outcome.WORSE, "MB/s", Direction.HIGHER, 2.4e6, 3.1e6, 1e5, why=why)
+    text = verdicts.text(Judgement("run", "board", "last:20", (verdict,)), width=80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    lines = [line.ljust(80) for line in text.splitlines()[:-1]]
+    # Columns are apart where two characters are blank in every line.
+    blank = "".join(" " if {line[i] for line in lines} == {" "} else "x" for i in range(80))
+    spans = [match.span() for match in re.finditer(r"x+(?: x+)*", blank)]
+    cells = {}
+    for begin, end in spans:
+        heading, *parts = [line[begin:end].strip() for line in lines]
+        cells[heading] = "".join(parts)
+    assert cells["metric"] == key.metric
+    assert cells["case"] == key.case
+    assert cells["change"] == "-22.6 %"
+    assert cells["why"].replace(" ", "") == why.replace(" ", "")
+
+
+NPM = Path(__file__).parents[1] / "npm/node_modules/uplot"
+OURS = Path(look.__file__).parent / "uplot"
+
+
+@pytest.mark.browser
+def test_uplot_is_as_published():
+    assert NPM.is_dir(), "this test needs npm's copy: make browser"
+    for file in OURS.iterdir():
+        theirs = NPM / file.name if file.name == "LICENSE" else NPM / "dist" / file.name
+        assert file.read_bytes() == theirs.read_bytes(), file.name
+
+
+def test_files_beside_pages_are_what_is_within_others(tmp_path):
+    look.write(tmp_path)
+    inline, linked = look.inline(), look.linked("../static/")
+    assert (tmp_path / look.STYLE).read_text() in inline.style
+    assert (tmp_path / look.LICENCE).read_text().startswith("The MIT License")
+    assert f'href="../static/{look.STYLE}"' in linked.style
+    assert f'src="../static/{look.SCRIPT}"' in linked.script
+    assert look.inline(plots=False).script == ""
+
+
+def test_a_histogram_of_nothing_is_nothing():
+    assert plots.histogram("", [plots.Series("CPU 0", [(1, 0)])], "us") == ""

@@ -1,11 +1,10 @@
-"""Real outputs of real tools, whole and damaged, and those of real boards beside the checkout: the number
-that a person read there, or refused with the reason.
-"""
+"""Real outputs of real tools, whole and damaged, and those of real boards beside the checkout."""
 
 import pytest
 
 from evmperf.benchmarks.tables import audio
 from evmperf.model.errors import RefusedOutput
+from selftests.instruments import mutations
 from selftests.support import real_tools, seeds
 from selftests.support.recordings import DATA, OTHERS, all_recordings, approximately
 
@@ -57,3 +56,28 @@ def test_every_real_output_is_read():
     there = {path.stem for path in real_tools.folder().glob("*.txt")}
     read = {name for case in REAL for name in real_tools.files_of(case)}
     assert there - read == set(real_tools.NOT_USED)
+
+
+_PLACES = 12
+"""Of each text, for each kind of damage."""
+
+
+def test_no_damage_makes_another_number(capsys):
+    """Bytes that change a digit cannot be told from another result by a parser; the archive's checksum
+    guards against those (see test_shellstep).
+    """
+    status = mutations.main(["--places", str(_PLACES)])
+    printed = capsys.readouterr().out
+    assert status == 0, printed
+    total = next(line.split() for line in printed.splitlines() if line.startswith("all "))
+    calls, own, refused, wrong, once = map(int, total[1:])
+    assert calls == own + refused + wrong + once
+    assert calls > 100 * len({r.parser for r in all_recordings()})
+
+
+def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, capsys):
+    (recording,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
+    monkeypatch.setattr(mutations, "subjects", lambda: [recording])
+    monkeypatch.setattr(mutations, "ONCE", {})
+    assert mutations.main([]) == 1
+    assert "lmbench/memory-1m: character lost at" in capsys.readouterr().out
