@@ -10,7 +10,7 @@ from evmperf.judge.published.releases import published
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer
-from selftests.guide.test_guide_import import HEAD, table
+from selftests.guide.test_guide_import import table, titled
 from selftests.instruments import guide_reading
 from selftests.instruments.speed.guides import texts
 from selftests.support import seeds
@@ -126,7 +126,7 @@ def test_no_cell_of_a_row_without_some_boards_is_read_as_another_board_s():
 
 def test_a_figure_that_comes_back_otherwise_is_wrong(tmp_path, monkeypatch):
     file = tmp_path / "guide.rst"
-    file.write_text(HEAD + table(['"add (MB/s)","1.00"', '"copy (MB/s)","fast"', '"fly (MB/s)","2"']))
+    file.write_text(titled(table([["add (MB/s)", "1.00"], ["copy (MB/s)", "fast"], ["fly (MB/s)", 2]])))
     count = guide_reading.counted(file)
     assert (count.same, len(count.wrong), count.refused.total()) == (1, 0, 1)
     monkeypatch.setattr("evmperf.publish.guide.writer.cell_text", lambda slot, figure: "9.99")

@@ -15,7 +15,7 @@ from evmperf.judge.published.releases import published
 from evmperf.model.anytime import half_width
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.guide import test_guide_import as guides
+from selftests.guide.test_guide_import import STREAM, titled
 from selftests.support import runs
 
 
@@ -234,13 +234,13 @@ def test_a_guide_of_full_runs_says_nothing_of_other_parameters(tmp_path, capsys)
 
 def like(tmp_path, body):
     file = tmp_path / "like.rst"
-    file.write_text(guides.HEAD + body)
+    file.write_text(titled(body))
     return file
 
 
 def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
     measured(tmp_path / "results", "full")
-    layout = like(tmp_path, guides.table(['"add (MB/s)","1.00"']) + "\n" + STRANGE)
+    layout = like(tmp_path, STREAM + STRANGE)
     arguments = ("--release", "12.00", "--from", tmp_path / "results", "--like", layout)
     status, text, said = guide(capsys, *arguments)
     assert status == 1

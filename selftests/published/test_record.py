@@ -17,14 +17,14 @@ from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
-from selftests.guide.test_guide_import import BAR, table
+from selftests.guide.test_guide_import import table, titled
 from selftests.instruments import record as instrument
 from selftests.support import programs, seeds, spools
 
 
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
     title = f"{os} {release} Performance Guide" if release else f"{os} Performance Guide"
-    text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace("am64xx-hsevm", board)
+    text = titled(table([["add (MB/s)", value]], ("Benchmarks", f"{board}: perf")), title)
     imported = importer.interpret(text, name)
     ((found, results),) = imported.results.items()
     return instrument.entry_of(importer.run_of(imported, found), results)
