@@ -119,15 +119,8 @@ def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, ca
     assert "partial: 1 refused" in page
     imported = importer.load(target / "source" / "guide.rst")
     assert imported.unknown == []
-
-
-def test_figures_are_rounded_half_up_and_bounds_shown_where_there_are_several(results, capsys):
-    assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
-    text = capsys.readouterr().out
-    imported = importer.interpret(text)
-    cells = [c for r in imported.results["virtual-evm"] for c in r.published]
-    assert cells
-    assert all(c.low is not None and c.low <= c.mean <= (c.high or 0) for c in cells)
+    cells = [cell for result in imported.results["virtual-evm"] for cell in result.published]
+    assert all(cell.low is not None and cell.low <= cell.mean <= (cell.high or 0) for cell in cells)
 
 
 def test_measured_runs_in_the_layout_of_a_given_guide(results, tmp_path, capsys):
@@ -158,14 +151,6 @@ def test_the_change_to_the_release_before_is_shown(capsys):
         assert re.search(rf"[1-9][0-9]* figures [^(]*{said}", text)
     # A tenth of what all other releases have: no change is told of it.
     assert '"17.29 (min 16.89, max 17.67)"' in text
-
-
-def test_newest_is_each_boards_last_release(capsys):
-    arguments = ["guide", "--from", "baselines", "--board", "am62lxx_evm-fs"]
-    assert cli.main([*arguments, "--release", "newest"]) == 0
-    newest = capsys.readouterr().out
-    assert cli.main([*arguments, "--release", "11.01"]) == 0
-    assert newest == capsys.readouterr().out
 
 
 def test_pages_are_not_built_among_their_source(tmp_path, capsys):

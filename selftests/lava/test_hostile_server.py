@@ -82,26 +82,6 @@ def test_what_is_not_lavas_answer_is_one_sentence(lava, capsys, path, data):
     assert "job 1" in said or "jobs" in said
 
 
-WRONG_JOB = {"message": "Problem with submitted job data: expected str @ data['metadata']['evmperf']"}
-NO_JOB, NO_TOKEN = {"detail": "Not found."}, {"detail": "Invalid token."}
-"""What LAVA 2023.01 answers."""
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "answer", "told"),
-    [
-        ("jobs/", 400, WRONG_JOB, "submitted job data: expected str"),
-        ("jobs/1/", 404, NO_JOB, "has no job 1"),
-        *((path, 403, NO_TOKEN, "does not accept the token (403)") for path in COMMANDS),
-    ],
-)
-def test_what_lava_refuses_is_said(*, lava, capsys, path, status, answer, told):
-    lava[path] = body(json.dumps(answer).encode(), status)
-    code, said = ended(capsys, *COMMANDS[path])
-    assert code == ExitStatus.USAGE
-    assert told in said
-
-
 def changed(data, place, value):
     """A copy of the answer with another value at a path of keys."""
     copy = json.loads(json.dumps(data))

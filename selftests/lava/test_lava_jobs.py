@@ -127,15 +127,6 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
     assert next(iter(plain["actions"][0].values()))["to"] == "overlay"
 
 
-def test_what_only_one_of_both_schemas_notices_is_noticed(lava):
-    misspelt, parametrised = job(), job()
-    misspelt["actions"][1]["boot"]["comands"] = "ramdisk"
-    assert lava.strict(misspelt)
-    test = next(action["test"] for action in parametrised["actions"] if "test" in action)
-    test["definitions"][0]["repository"]["params"] = {"A": "b"}
-    assert lava.submission(parametrised)
-
-
 @pytest.mark.parametrize("name", sorted(BOARDS), ids=lambda name: name.removesuffix(".yaml"))
 def test_the_device_of_every_board_renders_on_lavas_templates(lava, name, tmp_path):
     board = BOARDS[name]

@@ -13,7 +13,7 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs
 from evmperf.commands.cli import main as cli
-from evmperf.commands.lava import joblog, render, selection
+from evmperf.commands.lava import render, selection
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.measure.hostload import slowness
@@ -22,7 +22,6 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from selftests.support import cardimage, programs, web
 from selftests.support import lavalab as labs
-from selftests.support.placelab import until
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
@@ -157,23 +156,6 @@ def test_a_kernel_panic_is_the_boards(lab, server, results, capsys) -> None:
     kinds = {f.kind for r in read_results(folder) for f in r.failures}
     assert kinds == {"board"}
     assert read_results(folder)[0].status == "measured"
-
-
-@long
-def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server, capsys) -> None:
-    text = definition().replace('wget -q "$1"', "false")
-    (number,) = server.submit(text)
-    assert judged(server, number, "Incomplete") == 3
-    assert joblog.RAISED["no_overlay"] in capsys.readouterr().out
-
-
-@long
-def test_a_cancelled_job_is_the_labs(lab, server, capsys) -> None:
-    (number,) = server.submit(definition())
-    until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
-    lavacli(lab, "jobs", "cancel", str(number))
-    assert judged(server, number, "Canceled") == 3
-    assert "cancelled" in capsys.readouterr().out
 
 
 @long

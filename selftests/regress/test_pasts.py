@@ -74,16 +74,6 @@ def test_an_alarm_ends_in_nights_that_nobody_judged(tmp_path):
     assert verdict.alarm.nights == 1
 
 
-def test_a_loss_of_nights_that_nobody_judged_is_found_with_its_date(tmp_path):
-    """The first check of a folder that has measured for weeks."""
-    generator = runs.history(tmp_path, nights=10)
-    for number in range(10, 15):
-        runs.write(tmp_path, runs.results(generator, changed={LOST: 0.9}), number=number)
-    verdict = night(tmp_path, generator, 15, 0.9)[2]
-    assert verdict.outcome is Outcome.WORSE
-    assert verdict.alarm.since == "am64xx-hsevm-0010"
-
-
 def nights_of_loss(tmp_path, count, factor=0.6, first=20):
     """Nights with a loss, each judged; the verdicts on it."""
     generator = runs.history(tmp_path, nights=first)

@@ -22,7 +22,6 @@ from evmperf.model.figures import Key, figures
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
-from evmperf.publish.report.columns import sparkline
 from selftests.support import runs
 from selftests.support.spools import a_case
 
@@ -103,7 +102,6 @@ def test_several_runs_of_each_side(tmp_path, capsys):
     assert "No other known difference." in text
     same = ["--a", *names[:2], "--b", *names[2:4]]
     assert main(["compare", *same, "--results", str(tmp_path)]) == ExitStatus.OK
-    assert main(["compare", "--a", names[0], "--results", str(tmp_path)]) == ExitStatus.USAGE
 
 
 def test_the_figure_of_several_runs_is_the_one_that_is_judged():
@@ -350,12 +348,6 @@ def test_two_runs_of_one_night_share_the_date_of_an_alarm(tmp_path):
         against.keep(folder, judgement)
         (cause,) = [cause for cause in judgement.causes if LOST in cause.members]
         assert (cause.since, cause.good) == ("am64xx-hsevm-0020", "am64xx-hsevm-0019")
-
-
-def test_a_sparkline_goes_from_the_smallest_to_the_largest():
-    assert sparkline([1, 2, 3]) == "▁▅█"
-    assert sparkline([5]) == ""
-    assert sparkline([2, 2]) == "▁▁"
 
 
 def test_a_first_run_says_how_many_are_needed(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.spool import Spool
-from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 
@@ -161,5 +160,3 @@ def test_explain_on_the_command_line(make, tmp_path, capsys):
     assert "more (--all)" in text
     assert main(["compare", "--facts", "a", "b", "--results", str(tmp_path), "--json", "-"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 42
-    assert main(["compare", "--facts", "a", "--results", str(tmp_path)]) == ExitStatus.USAGE
-    assert "two sides" in capsys.readouterr().err
