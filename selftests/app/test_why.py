@@ -3,10 +3,12 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import fdt
 import msgspec
 import pytest
+import yaml
 
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main
@@ -20,16 +22,8 @@ from selftests.support import bootruns, spools
 from selftests.support.bootruns import LOADER
 from selftests.support.spools import a_case
 
-HEALTHY = {
-    "cpu.policy0.scaling_governor": "performance",
-    "cpu.policy0.scaling_max_freq": 2000000,
-    "cpu.policy0.cpuinfo_max_freq": 2000000,
-    "mmc.ios.timing_spec": "10 (mmc HS400)",
-    "mmc.ios.clock": "200000000 Hz",
-    "mmc.ios.bus_width": "3 (8 bits)",
-    "mmc.ext_csd": "d7",
-    "mmc.caps2": "0x8020",
-}
+CASES = yaml.safe_load(Path(__file__).with_name("why.yaml").read_text())
+HEALTHY = CASES["healthy"]
 READ = 314.0
 """MB/s that TI published of this board's eMMC in release 09.01, and in the run's, 09.02."""
 
@@ -68,68 +62,26 @@ def test_ours_and_theirs_stand_side_by_side(asked):
     assert history["09.01.00"] == READ
     assert (answer.release, answer.theirs) == ("09.02.00", history["09.02.00"])  # the nearest
     assert len(history) > 1
+    assert "ARM running at 2GHz" in answer.conditions
 
 
-@pytest.mark.parametrize(("part", "count"), [(0.96, 0), (0.9, 1)])
-def test_without_a_case_only_worse_figures_are_answered(asked, part, count):
-    assert len(asked(State(shown=HEALTHY), read=READ * part, case="")) == count
-
-
-MORE_THAN_ONE = {"cpu.policy0.scaling_max_freq": 500000, "cpu.policy0.scaling_governor": "ondemand"}
-SPENT = {"cpu.policy0.time_in_state.500000": 50, "cpu.policy0.time_in_state.2000000": 50}
-
-
-@pytest.mark.parametrize(
-    ("shown", "more", "rules", "size"),
-    [
-        ({"cpu.policy0.scaling_max_freq": 500000}, {}, ["limited"], 4.0),
-        ({"cpu.policy0.scaling_governor": "powersave"}, {"counted": SPENT}, ["governor"], 1.6),
-        (MORE_THAN_ONE, {"counted": SPENT}, ["limited", "governor"], 4.0),
-        ({"mmc.ios.timing_spec": "9 (mmc HS200)"}, {}, ["mode"], 2.0),
-        ({"mmc.ios.clock": "100000000 Hz"}, {}, ["mode"], 2.0),
-        ({}, {"shares": {"read_throughput": 0.8}, "bus": "a slow mode"}, ["mode"], READ / (150.0 / 0.8)),
-        ({}, {"beside": {"hog (4)": 50.0}, "seconds": 60.0}, ["beside"], None),
-        ({}, {"counted": {"cpu_user": 99, "cpu_idle": 1}}, ["processor"], None),
-        ({}, {"counted": {"cpu_steal": 50, "cpu_idle": 50}}, ["host"], 2.0),
-        (
-            {},
-            {"shares": {"read_throughput": 0.93}, "bus": "mmc HS400"},
-            ["mode", "bus"],
-            READ / (150.0 / 0.93),
-        ),
-    ],
-)
-def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
-    answers = asked(State(shown={**HEALTHY, **shown}, **more))
-    assert causes(answers) == rules
-    assert answers[0].causes[0].size == pytest.approx(size or 0.0)
-    # A command is given where there is one that takes the cause away.
-    assert bool(answers[0].causes[0].proof) == (rules[0] in ("limited", "governor", "mode"))
-
-
-@pytest.mark.parametrize(
-    ("state", "given", "rules"),
-    [
-        ({"seconds": 60.0, "counted": {"cpu_idle": 100}}, {}, []),  # healthy
-        ({}, {"conditions": {"variant": "buffered"}, "profile": "quick"}, ["alike"]),
-        ({"clock": (1.09, 1.11)}, {"samples": ()}, ["clock"]),  # refused, and has its cause
-    ],
-)
-def test_what_was_read_and_how_it_was_measured_are_causes(asked, state, given, rules):
-    answers = asked(State(shown=HEALTHY, **state), **given)
-    assert causes(answers) == rules
-    assert answers[0].looked
-    assert (answers[0].ours is None) == ("samples" in given)
-
-
-def test_a_mode_below_tis_has_the_price_of_its_data_sheet(asked):
-    slow = {"mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.ios.clock": "50000000 Hz"}
-    answers = asked(State(shown=HEALTHY | slow), read=25.0, board="am62axx_sk-fs")
-    (said,) = (cause.reason for cause in answers[0].causes if cause.rule == "mode")
-    rates = re.search(
-        r"bare metal on the same board, TI: (.*) MiB/s at eMMC high-speed, (.*) MiB/s at HS200", said
-    )
-    assert (40 < float(rates[1]) < 50, 150 < float(rates[2]) < 200) == (True, True)
+@pytest.mark.parametrize("case", CASES["states"], ids=lambda case: " ".join(case.get("causes", "?")))
+def test_a_state_has_its_causes(asked, case):
+    state = msgspec.convert({**case.get("state", {}), "shown": HEALTHY | case.get("shown", {})}, State)
+    run = {name: case[name] for name in ("read", "board", "case") if name in case}
+    answers = asked(state, **run, **case.get("given", {}))
+    if "answers" in case:
+        assert len(answers) == case["answers"]
+        return
+    first, *_ = answers
+    assert causes(answers) == case["causes"]
+    assert first.looked
+    assert (first.ours is None) == ("samples" in case.get("given", {}))
+    if "size" in case:
+        assert first.causes[0].size == pytest.approx(case["size"], rel=1e-4)
+    if "proof" in case:
+        assert bool(first.causes[0].proof) == case["proof"]
+    assert re.search(case.get("says", ""), "".join(cause.reason for cause in first.causes))
 
 
 def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
@@ -192,30 +144,16 @@ def test_the_command_says_the_cause_and_how_to_prove_it(asked, tmp_path, capsys)
     assert "evmperf ab" in printed
 
 
-@pytest.mark.parametrize(
-    ("here", "there", "rules"),
-    [
-        ("console=x root=a", "console=x root=b quiet", ["argument -quiet"]),
-        ("console=x nosmp", "console=x", ["argument +nosmp"]),
-        ("console=x quiet mitigations=off", "console=x maxcpus=1 mem=512M", []),
-        ("isolcpus=1", "isolcpus=2", ["argument +isolcpus=1", "argument -isolcpus=2"]),
-    ],
-)
-def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path, here, there, rules):
+@pytest.mark.parametrize("case", CASES["arguments"], ids=lambda case: case["here"])
+def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path, case):
     asked(State(shown=HEALTHY))
     folder = tmp_path / "results/r1"
-    for name, line in (("here", here), ("there", there)):
+    for name in ("here", "there"):
         shutil.copytree(folder, tmp_path / name)
-        told = json.loads((folder / "run.json").read_text()) | {"facts": {"command_line": line}, "id": name}
+        facts = {"command_line": case[name]}
+        told = json.loads((folder / "run.json").read_text()) | {"facts": facts, "id": name}
         (tmp_path / name / "run.json").write_text(json.dumps(told))
-    assert causes(why.explain(tmp_path / "here", "1m", str(tmp_path / "there")).answers) == rules
-
-
-def test_a_slower_processor_than_the_published_is_a_cause(asked):
-    shown = {**HEALTHY, "cpu.policy0.cpuinfo_max_freq": 1000000, "cpu.policy0.scaling_max_freq": 1000000}
-    (answer, _) = asked(State(shown=shown))
-    assert [(cause.rule, cause.size) for cause in answer.causes] == [("slower CPU", 2.0)]
-    assert "ARM running at 2GHz" in answer.conditions
+    assert causes(why.explain(tmp_path / "here", "1m", str(tmp_path / "there")).answers) == case["causes"]
 
 
 def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
