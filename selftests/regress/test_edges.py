@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from evmperf.judge import against, judge, life, nightly
@@ -29,6 +31,7 @@ LOST = Key("eth_cpsw_udp_ingress_loss", "1518", "packet_loss")
 BOOT = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
 UNITS = {WRITE: "MB/s", READ: "MB/s", LOST: "%", BOOT: "s"}
 ALIKE = {}
+HISTORIES = yaml.safe_load(Path(__file__).with_name("edges.yaml").read_text())
 
 
 @dataclass
@@ -79,20 +82,44 @@ def worse(verdicts):
     return [number for number, verdict in enumerate(verdicts) if verdict.outcome is Outcome.WORSE]
 
 
+def check(verdicts, said):
+    """Holds of the verdicts of a stretch of nights what is said of it."""
+    last, alarms = verdicts[-1], [verdict.alarm for verdict in verdicts if verdict.alarm]
+    if "within" in said:
+        first, *_ = worse(verdicts)
+        assert first < said["within"]
+        assert worse(verdicts) == list(range(first, len(verdicts)))
+        assert {alarm.since for alarm in alarms[first:]} <= {said.get("since", alarms[-1].since)}
+    if "outcome" in said:
+        assert last.outcome == said["outcome"]
+    if said.get("recovered"):
+        assert AlarmState.RECOVERED in [alarm.state for alarm in alarms]
+        assert last.outcome is not Outcome.WORSE
+    assert last.since == said.get("dated", last.since)
+    assert last.suspect or not said.get("suspect")
+    assert said.get("why", "") in last.why
+    if {"since", "size", "eased", "unit", "story"} & {*said}:
+        assert said.get("story", "") in last.alarm.story()
+        assert last.alarm.size == pytest.approx(said.get("size", last.alarm.size), abs=0.01, rel=0.2)
+        for name in {"since", "eased", "unit"} & {*said}:
+            assert getattr(last.alarm, name) == said[name]
+
+
 @pytest.mark.parametrize(
-    ("history", "loss", "within"), [(5, 0.5, 1), (5, 0.7, 4), (6, 0.7, 4), (8, 0.7, 4), (9, 0.77, 4)]
+    ("about", "case", "seed"),
+    [
+        (about, {**group, **more}, seed)
+        for about, group in HISTORIES.items()
+        for more in group.get("each", [{}])
+        for seed in range(group.get("seeds", 1))
+    ],
 )
-@pytest.mark.parametrize("seed", range(5))
-def test_a_loss_in_the_first_ten_nights_is_told_until_it_recovers(history, loss, within, seed):
-    board = Board()
-    board.nights([100] * history, seed=seed * 100)
-    lost = board.nights([100 * loss] * 25, seed=seed * 100)
-    assert worse(lost)[:1] <= [within - 1]
-    assert worse(lost) == list(range(worse(lost)[0], 25))
-    assert {verdict.alarm.since for verdict in lost[worse(lost)[0] :]} == {f"n{history:03}"}
-    ended = board.nights([100] * 3, seed=seed * 100)
-    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
-    assert ended[-1].outcome is not Outcome.WORSE
+def test_a_history_is_followed_to_its_end(about, case, seed):
+    board = Board(one_night=case.get("one_night", True))
+    key = LOST if case.get("of") == "loss" else WRITE
+    for said in case["nights"]:
+        levels = [said["level"]] * said.get("times", 1)
+        check(board.nights(levels, key, case.get("noise", 0.005), seed=seed * 1000), said)
 
 
 def test_a_slow_night_of_the_board_is_no_hole_in_the_history():
@@ -115,29 +142,6 @@ def test_a_slow_night_of_the_board_is_no_hole_in_the_history():
             {key: level.get(key, 100) * np.exp(0.01 * random.standard_normal()) for key in keys}
         )
     assert told[keys[5]].outcome is Outcome.WORSE
-
-
-@pytest.mark.parametrize("before", [5, 40])
-def test_what_was_always_zero_and_is_not_any_more_is_worse_until_it_is_zero_again(before):
-    board = Board()
-    assert not worse(board.nights([0.0] * before, LOST)[5:])
-    lost = board.nights([3.0] * 12, LOST, noise=0.1)
-    assert worse(lost) == list(range(12))
-    assert lost[-1].alarm.since == f"n{before:03}"
-    assert lost[-1].alarm.unit == "%"
-    assert lost[-1].alarm.size == pytest.approx(3, rel=0.2)
-    assert "%, since" in lost[-1].alarm.story().replace(")", "")
-    back = board.nights([0.0] * 4, LOST)
-    assert [verdict.outcome for verdict in back[-2:]] == [Outcome.SAME] * 2
-    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in back if verdict.alarm]
-
-
-def test_what_is_seldom_something_is_suspected_until_it_lasts():
-    board = Board()
-    board.nights([0, 0, 0, 0.5, 0, 0, 0, 0, 0, 0], LOST)
-    once, _, *lasting = board.nights([0.6, 0, 0.6, 0.6, 0.6], LOST)
-    assert once.suspect
-    assert [verdict.outcome for verdict in lasting] == [Outcome.UNKNOWN, Outcome.UNKNOWN, Outcome.WORSE]
 
 
 def test_a_bad_verdict_costs_no_results_and_nothing_but_numbers_is_written(tmp_path):
@@ -183,46 +187,6 @@ def test_only_what_has_an_open_alarm_is_accepted_and_what_was_before_still_tells
     assert told[READ].outcome is Outcome.WORSE
     assert night(80, 100)[WRITE].alarm is None
     assert night(56, 100)[WRITE].outcome is Outcome.WORSE, "the level of so many nights still tells"
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_second_loss_has_its_date_and_both_are_followed_to_their_ends(seed):
-    board = Board()
-    board.nights([100] * 30, seed=seed * 1000)
-    board.nights([85] * 15, seed=seed * 1000)
-    both = board.nights([70] * 6, seed=seed * 1000)
-    assert both[-1].since == "n045"
-    assert "since n030" in both[-1].alarm.story()
-    first = board.nights([85] * 4, seed=seed * 1000)[-1]
-    assert (first.outcome, first.since, first.alarm.under) == (Outcome.WORSE, "n030", None)
-    ended = board.nights([100] * 4, seed=seed * 1000)
-    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_half_mended_loss_stays_open_with_what_is_left(seed):
-    board = Board()
-    board.nights([100] * 30, seed=seed * 1000)
-    board.nights([90] * 10, seed=seed * 1000)
-    half = board.nights([95] * 8, seed=seed * 1000)
-    assert half[-1].outcome is Outcome.WORSE
-    assert half[-1].alarm.size == pytest.approx(-0.05, abs=0.01)
-    assert half[-1].alarm.since == "n030"
-    assert half[-1].alarm.eased == "n040"
-    ended = board.nights([100] * 5, seed=seed * 1000)
-    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
-
-
-def test_a_loss_that_comes_and_goes_is_called_intermittent_with_its_nights():
-    board = Board()
-    board.nights([100] * 30)
-    board.nights([80] * 3)
-    board.nights([100] * 6)
-    again = board.nights([80] * 3)
-    assert worse(again) == [0, 1, 2]
-    assert "intermittent: also since n030" in again[-1].why
-    ended = board.nights([100] * 3)
-    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
 
 
 def test_a_red_figure_that_is_not_measured_any_more_stays_in_the_list():
@@ -282,14 +246,6 @@ def test_a_figure_twice_as_slow_is_never_called_noise():
         assert told[key].outcome in (Outcome.WORSE, Outcome.UNKNOWN)
         assert told[key].reason is not Reason.NOISE
     assert {told[key].reason for key in keys[3:]} <= {Reason.OTHER, Reason.NOISE}
-
-
-@pytest.mark.parametrize(("one_night", "outcome"), [(True, Outcome.WORSE), (False, Outcome.UNKNOWN)])
-def test_one_night_decides_nothing_where_that_is_switched_off(one_night, outcome):
-    board = Board(one_night=one_night)
-    board.nights([100] * 30)
-    verdict = board.night({WRITE: 50})[WRITE]
-    assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
 
 
 @pytest.mark.parametrize(("size", "found", "back"), [(8, 1, 1), (4, 3, 2), (1.2, 10, 6)])
