@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evmperf.boards import board as boards
 from evmperf.explain import compared, facts
@@ -24,6 +25,7 @@ from evmperf.model.state import State
 from selftests.support import programs, spools
 from selftests.support.placelab import until
 
+CASES = yaml.safe_load(Path(__file__).with_name("commands.yaml").read_text())
 NOISE = (1.0, 1.02, 0.99, 1.01)
 
 
@@ -118,18 +120,7 @@ def test_a_command_is_for_the_port_and_the_disk_of_the_board_file(tmp_path):
     assert wired._on("run:ip link set INTERFACE mtu 1500") == "run:ip link set eth1 mtu 1500"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("queue.read_ahead_kb", "128; reboot"),
-        ("queue.read_ahead_kb", "128' >/dev/null; reboot '"),
-        ("queue.iosched.a;reboot", "1"),
-        ("queue.iosched.$(reboot)", "1"),
-        ("ethtool-k.tcp-segmentation-offload", "on autoneg off"),
-        ("net.mtu", "1500 down"),
-        ("net.queues.rx-0/rps_cpus\nreboot", "f"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), CASES["evil"])
 def test_a_fact_of_anothers_run_is_never_a_command_of_its_own(name, value):
     found = [entry.command(name, value) for entry in TABLE.settings if re.fullmatch(entry.fact, name)]
     assert not any("reboot" in text or "off" in text.split()[-1:] or "down" in text for text in found), found
@@ -167,32 +158,7 @@ def _running(command):
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("cpu.online", "0,2-3", "in 0|2|3) n=1 ;; *) n=0"),
-        ("env.OPENSSL_armcap", "0", """echo "export OPENSSL_armcap='0'" >>$F/env"""),
-        ("env.OPENSSL_armcap", None, "echo unset OPENSSL_armcap >>$F/env"),
-        ("group.io.max", "179:0 rbps=8388608", "echo '179:0 rbps=8388608' >$c/evmperf/io.max && echo $$"),
-        ("tracing.current_tracer", "function", "echo 'function' >/sys/kernel/tracing/current_tracer"),
-        ("shell.nice", 5, "renice -n 5 -p $$"),
-        (
-            "route.10.1.0.0_24",
-            "10.1.0.0/24 proto kernel scope link src 10.1.0.2 window 2896 cwnd lock 2 ",
-            "ip route replace 10.1.0.0/24 proto kernel scope link src 10.1.0.2 window 2896 cwnd lock 2 dev",
-        ),
-        ("route.10.1.0.0_24", "10.1.0.0/24 scope link; reboot", ""),
-        (
-            "mounted",
-            "ext4 rw,relatime,data=journal rw,bsddf,nodelalloc,stripe=0,data=journal,commit=5,",
-            'in *" $F/mnt") set -- -o commit=5,data=journal,nodelalloc,relatime "$@"',
-        ),
-        ("mounted", "vfat rw,fmask=0022", ""),
-        ("route.10.1.0.0_24", None, "ip route show dev INTERFACE | sed"),
-        ("net.mtu", None, ""),
-        ("tcp_rmem", "4096\t131072  6291456", "echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "text"), CASES["commands"])
 def test_a_command_gives_a_setting_its_value_or_takes_it_away(name, value, text):
     assert text in facts.command(name, value)
     assert bool(text) == bool(facts.command(name, value))
