@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -41,38 +42,34 @@ def test_a_night_has_a_job_for_every_real_board():
     assert {name.removeprefix("judge ") for name in data if name.startswith("judge")} == stems
 
 
-def test_over_labgrid_the_session_holds_its_place_by_itself():
-    job = night(job={"benchmarks": "emmc; rm -rf /"})["measure am64x"]
-    assert job["script"] == [
-        ".venv/bin/pytest --lg-env am64x.yaml --results=results --wait 6h "
-        "-k 'emmc; rm -rf /' --run-kind nightly"
-    ]
-    assert "after_script" not in job
-    assert job["variables"] == {"LG_PLACE": "am64x"}
-    assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
+def found(data, place):
+    """What stands at a place of a pipeline; None where it is not."""
+    for key in place.split("/"):
+        data = data.get(key, {})
+    return data or None
+
+
+@pytest.mark.parametrize("case", yaml.safe_load(Path(__file__).with_name("pipelines.yaml").read_text()))
+def test_a_plan_becomes_jobs_or_is_refused(case):
+    given = {"over": Over(case.get("over", "labgrid")), "job": case.get("job", ()), **case.get("plan", {})}
+    if "refused" in case:
+        with pytest.raises(UsageError, match=case["refused"]) as refused:
+            night(**given)
+        assert "s3cr3tPW" not in str(refused.value)
+        assert "glpat" not in str(refused.value)
+        return
+    data = night(**given)
+    for place, wanted in case["has"].items():
+        there = found(data, place)
+        assert wanted in "\n".join(there) if isinstance(there, list) and wanted != there else there == wanted
+    for place, words in case.get("lacks", {}).items():
+        assert words not in "\n".join(found(data, place) or ()) if words else found(data, place) is None
 
 
 def test_a_night_ends_with_push_where_a_database_is_named(monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_INFLUX_URL", "http://influx:8086")
     assert cli.main(["gitlab", "pipeline", "--boards", "am64x"]) == 0
     assert ".venv/bin/evmperf push" in yaml.safe_load(capsys.readouterr().out)["pages"]["script"]
-
-
-def test_over_lava_the_job_is_submitted_and_read():
-    job = night(over=Over.LAVA_NATIVE, release="11.00", images=["http://x/a.wic"])
-    assert job["measure am64x"]["script"] == [
-        ".venv/bin/evmperf lava submit am64x.yaml --kind native --wait --import --results results "
-        "--release 11.00 --image http://x/a.wic"
-    ]
-
-
-@pytest.mark.parametrize("over", list(Over))
-def test_each_board_gets_its_image_however_it_is_reached(over):
-    data = night(over=over, images=["11.01", "am64x=http://x/am64xx-evm.wic.xz"])
-    assert data["measure virtual"]["script"][0].endswith(" --image 11.01")
-    assert data["measure am64x"]["script"][0].endswith(" --image http://x/am64xx-evm.wic.xz")
-    one = night(over=over, images=["am64x=a.wic"])
-    assert "--image" not in one["measure virtual"]["script"][0]
 
 
 def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
@@ -117,25 +114,6 @@ def test_a_pipeline_of_a_labs_own_repository_names_only_what_is_in_it(tmp_path, 
     assert "put it into env/" in capsys.readouterr().err
 
 
-WITH_PASSWORD = ({"images": ["http://u:s3cr3tPW@h/a.wic"]}, {"job": {"image": "https://u:s3cr3tPW@h/a.wic"}})
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        *(({"over": over, **there}, "masked CI variable") for over in Over for there in WITH_PASSWORD),
-        ({"job": {"options": ["--token", "glpat-0123456789abcdef"]}}, "masked CI variable"),
-        ({"job": {"limit": "3h"}}, "use `evmperf night`"),
-        ({"over": Over.LAVA_HOST, "confirm": "30m"}, "--confirm needs --over labgrid"),
-    ],
-)
-def test_what_a_pipeline_cannot_hold_is_refused_and_no_password_repeated(given, said):
-    with pytest.raises(UsageError, match=said) as refused:
-        night(**given)
-    assert "s3cr3tPW" not in str(refused.value)
-    assert "glpat" not in str(refused.value)
-
-
 @pytest.mark.parametrize("reference", ["$PW", "${PW}"])
 def test_a_password_is_a_reference_to_a_variable_which_the_shell_of_the_job_reads(reference):
     (line,) = night(images=[f"http://u:{reference}@h/a b.wic"])["measure virtual"]["script"]
@@ -143,32 +121,6 @@ def test_a_password_is_a_reference_to_a_variable_which_the_shell_of_the_job_read
         ["sh", "-c", f"printf '%s\\n' {line}"], env={"PW": "a b"}, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert "http://u:a b@h/a b.wic" in words
-
-
-def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
-    job = night(confirm="30m")["judge am64x"]
-    assert "--confirm 30m --board am64x.yaml --wait" in job["script"][0]
-    assert (job["resource_group"], job["variables"]) == ("board-am64x", {"LG_PLACE": "am64x"})
-    assert "--confirm" not in night()["judge am64x"]["script"][0]
-
-
-def test_everything_is_judged_and_the_guide_written_whatever_failed():
-    data = night(against="release:11.00")
-    for name in ("judge am64x", "judge virtual", "pages"):
-        assert data[name]["when"] == "always"
-    assert not any(line.endswith(" push") for line in data["pages"]["script"])
-    with_influx = night(push=True)
-    assert ".venv/bin/evmperf push" in with_influx["pages"]["script"]
-    for one in (data, with_influx):
-        guide, *_, site, end = one["pages"]["script"]
-        assert "--html public/guide" in guide
-        assert site == ".venv/bin/evmperf site -o public --results results --reports copied"
-        assert end == "exit ${failed:-0}"
-    judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
-    assert "--from influx" in judging["script"][0]
-    assert "--against release:11.00" in data["judge am64x"]["script"][0]
-    assert data["judge am64x"]["allow_failure"] == {"exit_codes": [5, 6]}
-    assert data["pages"]["artifacts"]["paths"] == ["public"]
 
 
 def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path):
