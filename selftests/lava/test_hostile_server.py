@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -32,7 +33,11 @@ JOB = {
 }
 GOOD = {"jobs/1/": JOB, "jobs/": {"job_ids": ["1"]}}
 """What LAVA 2023.01 answers, by path."""
-HTML = b"<html><body>Log in, or ask your administrator: \xff</body></html>"
+
+ANSWERS = yaml.safe_load(Path(__file__).with_name("answers.yaml").read_text())
+NOT_LAVA = {name: text.encode("latin-1") for name, text in ANSWERS["bodies"].items()}
+NOT_LAVA |= {"depth": b"[" * 99_999, "depth of an object": b'{"a":' * 99_999}
+VALUES = (*ANSWERS["values"], "x" * 100_000, "a: [" * 9999)
 
 
 @pytest.fixture
@@ -57,19 +62,6 @@ def body(data, status=200, **headers):
 
 
 COMMANDS = {"jobs/": ("submit", "job.yaml"), "jobs/1/": ("wait", "1"), "jobs/1/logs/": ("import", "1")}
-NOT_LAVA = {
-    "a page": HTML,
-    "nothing": b"",
-    "an object": b"{}",
-    "a list": b"[]",
-    "null": b"null",
-    "a number": b"1e400",
-    "text": b'"x"',
-    "a cut answer": b'{"state": "Fin',
-    "no UTF-8": b'{"state": "\xff"}',
-    "depth": b"[" * 99_999,
-    "depth of an object": b'{"a":' * 99_999,
-}
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -98,23 +90,6 @@ def places(data):
     for key, value in pairs:
         yield (key,)
         yield from ((key, *more) for more in places(value))
-
-
-VALUES = (
-    None,
-    True,
-    -1,
-    1e300,
-    1 << 70,
-    "x",
-    "\x1b[2J",
-    "x" * 100_000,
-    [],
-    [[]],
-    {},
-    {"x": None},
-    "a: [" * 9999,
-)
 
 
 @pytest.mark.parametrize(("path", "answer"), GOOD.items())
@@ -183,30 +158,19 @@ def test_a_body_that_unpacks_without_end_is_cut(lava, capsys):
     assert "64 MiB" in said
 
 
-WRONG_HTTP = {
-    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
-    "no status": b"HTTP/1.1 abc\r\n\r\n",
-    "lengths that differ": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
-    "no chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "a cut body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
-    "no gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
-    "no address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n",
-    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\n{}",
-    "a long header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n{}",
-}
-SLOW = {
-    "a slow status": b"HTTP/1.1 2",
-    "a slow header": b"HTTP/1.1 200 OK\r\nX-Long: ",
-    "a slow body": b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
-    "a slow error": b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n",
-}
-ODD = {name: functools.partial(web.trickle, head=head, seconds=0) for name, head in WRONG_HTTP.items()}
-ODD |= {name: functools.partial(web.trickle, head=head) for name, head in SLOW.items()}
-ODD |= {"busy for long": body(b"", 503, Retry_After="3600"), "silence": lambda handler: time.sleep(60)}
+def raw(text, seconds=60.0):
+    """An answer of these bytes, and then a byte now and then for so long."""
+    return functools.partial(web.trickle, head=text.encode("latin-1"), seconds=seconds)
 
 
-@pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
+OK = "HTTP/1.1 200 OK\r\n"
+HTTP = {name: raw(text, 0) for name, text in ANSWERS["http"].items()}
+HTTP |= {name: raw(text) for name, text in ANSWERS["slow"].items()}
+HTTP |= {"many headers": raw(OK + "X: y\r\n" * 5000, 0), "a long header": raw(f"{OK}X: {'y' * 100_000}", 0)}
+HTTP |= {"busy for long": body(b"", 503, Retry_After="3600"), "silence": lambda handler: time.sleep(60)}
+
+
+@pytest.mark.parametrize("answer", HTTP.values(), ids=HTTP)
 def test_what_is_not_http_or_slower_than_the_timeout_is_one_sentence(lava, capsys, answer):
     lava["jobs/1/"] = answer
     begun = time.monotonic()
