@@ -1,6 +1,7 @@
 """A partition for benchmarks in free space: real tables, read by a real sfdisk, and changed by its person."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,23 +13,8 @@ from evmperf.lab.desk import boardfile
 from evmperf.model.errors import UsageError
 from selftests.support.deskboard import Disks
 
-GPT, MBR = "label: gpt\n", "label: dos\n"
-TABLES = {  # sfdisk's table, MiB of its disk then and now, the number that a partition gets
-    "gpt": (f"{GPT}size=64M\nsize=32M\n", 400, 400, 3),
-    "gpt with a gap": (f"{GPT}1: size=64M\n3: size=32M\n", 400, 400, 4),
-    "gpt of a smaller disk": (f"{GPT}size=64M\n", 100, 400, 2),
-    "gpt with a limit": (f"{GPT}last-lba: 204766\nsize=64M\n", 400, 400, None),
-    "mbr": (f"{MBR}size=64M\nsize=32M\n", 400, 400, 3),
-    "mbr with a gap": (f"{MBR}1: size=64M\n3: size=32M\n", 400, 400, 2),
-    "mbr with a logical one": (
-        f"{MBR}start=2048,size=20480\nstart=22528,size=131072,type=5\nstart=24576,size=20480\n",
-        400,
-        400,
-        3,
-    ),
-    "full mbr": (f"{MBR}size=8M\nsize=8M\nsize=8M\nsize=8M\n", 400, 400, None),
-    "full gpt": (f"{GPT}size=+\n", 400, 400, None),
-}
+TABLES, UNLIKE, OTHERS = yaml.safe_load(Path(__file__).with_name("scratch.yaml").read_text()).values()
+GPT = "label: gpt\n"
 
 
 @pytest.mark.parametrize(
@@ -62,20 +48,6 @@ def test_a_scratch_partition_takes_free_space_only(tmp_path, table, tells):
     assert scratch.present(disks.run(scratch.SURVEY)).device == plan.device == f"/dev/mmcblk0p{number}"
 
 
-UNLIKE = {  # the table that the kernel uses, and the one that is on the disk since
-    "one is no longer in the table": (f"{GPT}size=64M\nsize=200M\n", f"{GPT}size=64M\n"),
-    "one is shorter": (f"{MBR}size=64M\nsize=200M\n", f"{MBR}size=64M\nsize=100M\n"),
-    "one has another number": (f"{GPT}1: size=64M\n2: size=32M\n", f"{GPT}1: size=64M\n3: size=32M\n"),
-    "one more is in the table": (f"{MBR}size=64M\n", f"{MBR}size=64M\nsize=32M\n"),
-    "another kind of table": (f"{GPT}size=64M\nsize=32M\n", f"{MBR}size=64M\n"),
-    "the last of the logical ones": (
-        f"{MBR}start=2048,size=20480\nstart=22528,size=300000,type=5\nstart=24576,size=20480\n"
-        "start=47104,size=20480\n",
-        f"{MBR}start=2048,size=20480\nstart=22528,size=20480,type=5\nstart=24576,size=2048\n",
-    ),
-}
-
-
 @pytest.mark.parametrize("change", UNLIKE)
 def test_no_command_where_table_and_kernel_do_not_agree(tmp_path, change):
     used, now = UNLIKE[change]
@@ -105,9 +77,7 @@ def test_a_disk_that_others_are_built_on_is_left_alone(tmp_path):
         scratch.plan(disks.run(scratch.SURVEY))
 
 
-@pytest.mark.parametrize(
-    "table", [f'{GPT}size=64M,name="data"\n', f"{MBR}size=64M\n", f"{MBR}size=64M,type=da\nsize=32M\n"]
-)
+@pytest.mark.parametrize("table", OTHERS)
 def test_a_partition_of_others_is_not_taken(tmp_path, table):
     disks = Disks(tmp_path, table, 400, 400)
     assert scratch.present(disks.run(scratch.SURVEY)) is None
