@@ -1,4 +1,4 @@
-"""Writing guides: from measured runs, through Sphinx, and what the declarations must say."""
+"""Writing guides: from measured runs with what they were measured under, through Sphinx; the declarations."""
 
 import re
 
@@ -9,14 +9,20 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
+from evmperf.commands.app import why
 from evmperf.commands.cli import main as cli
+from evmperf.commands.cli.main import main
 from evmperf.judge.published.declared import FOLDER, load, outline, tables
 from evmperf.judge.published.releases import published
+from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.anytime import half_width
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Sample
+from evmperf.model.state import State
+from evmperf.publish.guide import conditions
 from selftests.guide.test_guide_import import STREAM, titled
-from selftests.support import runs
+from selftests.support import runs, spools
 
 
 @pytest.fixture
@@ -173,14 +179,14 @@ def measured(folder, profile, **facts):
         file.write_text(file.read_text().replace('"full"', f'"{profile}"'))
 
 
-def guide(capsys, *arguments):
+def rendered(capsys, *arguments):
     status = cli.main(["guide", *map(str, arguments)])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
 
 def test_published_figures_are_not_called_measured(capsys):
-    _, text, _ = guide(capsys, "--release", "11.01", "--from", "baselines")
+    _, text, _ = rendered(capsys, "--release", "11.01", "--from", "baselines")
     assert "not measured by evmperf: am62lxx_evm-fs." in text
     assert "Measured by evmperf" not in text
     assert "pytest --lg-env" not in text
@@ -188,7 +194,7 @@ def test_published_figures_are_not_called_measured(capsys):
 
 def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
     measured(tmp_path, "quick")
-    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    _, text, _ = rendered(capsys, "--release", "12.00", "--from", tmp_path)
     assert "evmperf with the quick profile" in text
     assert ".. csv-table:: EMMC RAW FIO 1G (quick profile)" in text
     assert "quick profile: size 16m (published: 1g), runtime_s 3 (published: 60)" in text
@@ -203,7 +209,7 @@ def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
 def test_a_guide_says_how_well_a_repeated_mean_is_known(tmp_path, capsys):
     found = runs.results(np.random.default_rng(1), benchmarks=("emmc_ext4",), count=6)
     runs.write(tmp_path, [replace(r, conditions={"repeat": "6 rounds"}) for r in found])
-    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    _, text, _ = rendered(capsys, "--release", "12.00", "--from", tmp_path)
     (line,) = [line for line in text.splitlines() if "rounds" in line]
     values = [100 * (1 + 0.001 * n) for n in range(6)]
     # They are in one proportion to each other in all cells: 100, 100.1 and so on.
@@ -212,7 +218,7 @@ def test_a_guide_says_how_well_a_repeated_mean_is_known(tmp_path, capsys):
 
 def test_a_guide_of_full_runs_says_nothing_of_other_parameters(tmp_path, capsys):
     measured(tmp_path, "full")
-    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    _, text, _ = rendered(capsys, "--release", "12.00", "--from", tmp_path)
     assert "Measured by evmperf: am64xx-hsevm." in text
     assert "quick" not in text
 
@@ -227,7 +233,7 @@ def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
     measured(tmp_path / "results", "full")
     layout = like(tmp_path, STREAM + STRANGE)
     arguments = ("--release", "12.00", "--from", tmp_path / "results", "--like", layout)
-    status, text, said = guide(capsys, *arguments)
+    status, text, said = rendered(capsys, *arguments)
     assert status == 1
     assert "4711" not in text
     assert "line 16 (Odd)" in said
@@ -242,7 +248,101 @@ def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
         '    "262144","1.00"\n'
     )
     arguments = ("--release", "12.00", "--from", tmp_path / "results")
-    status, text, _ = guide(capsys, *arguments, "--like", like(tmp_path, body))
+    status, text, _ = rendered(capsys, *arguments, "--like", like(tmp_path, body))
     assert status == 0
     rows = {r.case for r in importer.interpret(text).results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
     assert rows == {"102400", "262144", "524288", "1048576", "5242880"}
+
+
+BOARD, RELEASE = "j7200-evm", "12.34"
+WELL = State(
+    shown={"queue.scheduler": "[none] bfq", "mmc.ios.timing_spec": "10 (mmc HS400)"},
+    bus="mmc HS400",
+    shares={"read_throughput": 0.785},
+)
+FACTS = {"kernel": "6.12.17", "governor": "performance", "serial_number": "S3CRET-0042"}
+
+
+def a_run(folder, number, value, state, **facts):
+    run = spools.a_run(
+        number, board=BOARD, release=RELEASE, profile="full", facts=FACTS | facts, place="desk-77"
+    )
+    sample = Sample("read_throughput", value, "MB/s", 0, run.started_ns)
+    words = {"benchmark": "emmc_ext4_fio_1g", "case": "1m", "tools": {"fio": "3.36"}, "state": state}
+    return spools.write(
+        folder, run, [spools.a_result(run, samples=(sample,), conditions={"medium": "m"}, **words)]
+    )
+
+
+@pytest.fixture
+def guide(tmp_path):
+    a_run(tmp_path / "well", 0, 314.0, WELL)
+    file = tmp_path / "guide.rst"
+    assert main(["guide", "--release", RELEASE, "--from", str(tmp_path / "well"), "-o", str(file)]) == 0
+    return file
+
+
+def test_a_guide_is_read_back_with_what_it_was_measured_under(guide, tmp_path):
+    assert main(["import-guide", str(guide), "--into", str(tmp_path / "read")]) == 0
+    (folder,) = (tmp_path / "read").iterdir()
+    run, (result,) = read_run(folder), read_results(folder)
+    assert (run.facts.kernel, result.state) == ("6.12.17", WELL)
+    assert (result.tools, result.conditions) == ({"fio": "3.36"}, {"medium": "m"})
+    assert result.published[0].mean == 314.0
+
+
+def test_no_secret_of_the_lab_is_in_it(guide):
+    text = conditions.beside(guide).read_text()
+    assert "S3CRET" not in text
+    assert "desk-77" not in text
+
+
+def test_why_and_explain_work_against_a_guide_of_one_s_own(guide, tmp_path, capsys):
+    bad = State(shown={**WELL.shown, "queue.scheduler": "none [bfq]"})
+    folder = a_run(tmp_path / "results", 1, 150.0, bad, kernel="6.12.99")
+    (answer,) = why.explain(folder, against=f"{why.GUIDE_FILE}{guide}").answers
+    assert answer.causes[0].rule == "queue.scheduler"
+    assert (answer.theirs, round(answer.ours)) == (314.0, 150)
+    assert main(["import-guide", str(guide), "--into", str(tmp_path / "results")]) == 0
+    capsys.readouterr()
+    there = importer.run_of(importer.load(guide), BOARD).id
+    main(["compare", "--facts", there, folder.name, "--results", str(tmp_path / "results")])
+    assert "6.12.99" in capsys.readouterr().out
+
+
+def test_conditions_of_another_text_are_not_used(guide):
+    guide.write_text(guide.read_text().replace("314.00", "315.00"))
+    imported = importer.load(guide)
+    assert imported.conditions is None
+    assert any("does not fit the text" in remark.reason for remark in imported.remarks)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "x", "guide": "", "boards": {}}', "\xff"])
+def test_a_file_that_holds_no_conditions_costs_no_figure(guide, text):
+    conditions.beside(guide).write_text(text, "latin-1")
+    imported = importer.load(guide)
+    assert imported.results[BOARD][0].published[0].mean == 314.0
+    assert any("not used" in remark.reason for remark in imported.remarks)
+
+
+def test_the_page_folds_them_out(tmp_path):
+    a_run(tmp_path / "well", 0, 314.0, WELL, governor="<b>odd</b>")
+    assert (
+        main(
+            [
+                "guide",
+                "--release",
+                RELEASE,
+                "--from",
+                str(tmp_path / "well"),
+                "--html",
+                str(tmp_path / "page"),
+            ]
+        )
+        == 0
+    )
+    text = (tmp_path / "page/guide.html").read_text()
+    assert f"<summary>Conditions on {BOARD}</summary>" in text
+    assert "<dt>share of the limit</dt><dd>78% to 78% of mmc HS400</dd>" in text
+    assert "fio 3.36" in text
+    assert "<b>odd" not in text

@@ -1,21 +1,25 @@
-"""The record: what it says of a board through the years, and who reads it."""
+"""The record: what it says of a board through the years, who reads it, and what is doubted of its figures."""
 
 import csv
 import io
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
-from evmperf_guides import importer
+import yaml
+from evmperf_guides import artefacts, importer, steady
 
 from evmperf.commands.cli import main as cli
+from evmperf.judge import judge, nights, singles, trends
 from evmperf.judge.published import identity, record, releases, scatter, source
 from evmperf.judge.published.releases import NEWEST, of_release
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
-from evmperf.model.figures import figures
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from selftests.guide.test_guide_import import table, titled
 from selftests.instruments import record as instrument
@@ -230,3 +234,120 @@ def test_a_later_run_in_u_boot_alone_does_not_hide_the_release():
 def test_two_operating_systems_are_a_choice():
     with pytest.raises(UsageError, match="Linux and RT-linux"):
         of_release([LINUX, stored(1, "j7200-evm", "11.00", "Linux")], NEWEST)
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("doubts.yaml").read_text())
+
+
+def rows_of(case):
+    """Published figures by their keys."""
+    unit = case.get("unit", "MB/s" if case.get("by") == "steady" else "")
+    for name, value in case["figures"].items():
+        row, _, metric = name.rpartition(" ")
+        mean, low, high = value if isinstance(value, list) else (value, None, None)
+        key = Key(case["table"], row, metric)
+        result = Result(key.benchmark, 0, "x", row, {}, "full", Status.MEASURED, ())
+        yield key, Figure(key, unit, mean, low, high, None, 0, 0, "", result)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["table"])
+def test_figures_that_others_beside_them_show_to_be_wrong_are_doubted(case):
+    known = dict(rows_of(case))
+    if case.get("by") == "steady":
+        doubts = steady.doubts(Run("r", "am64xx-hsevm", "full", os="Linux"), known)
+    else:
+        doubts = artefacts.doubts(known, "x1-evm")
+    found, wanted = {f"{key.case} {key.metric}": why for key, why in doubts.items()}, case.get("doubted", {})
+    assert set(found) == set(wanted)
+    assert [name for name, words in wanted.items() if not re.search(words, found[name])] == []
+    if "payload" in case:
+        key = next(key for key in known if key.metric == "throughput")
+        assert artefacts.payload(known, key) == case["payload"]
+
+
+KEY = Key("emmc_ext4_fio_1g", "4k", "write_throughput")
+STEADY = {(n,): (f"{n}.00", "MB/s", 53.0 + n / 10) for n in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("mean", "said"),
+    [
+        (53.9, ""),
+        (30.0, ""),
+        (5.32, "decimal point"),
+        (0.536, "decimal point"),
+        (12.0, "53.3 MB/s in"),
+        (400.0, "53.3 MB/s in"),
+        (0.0, "53.3 MB/s in"),
+    ],
+)
+def test_a_figure_far_off_a_steady_history_is_doubtful(mean, said):
+    why = steady.out_of_line(mean, "MB/s", STEADY, (9,))
+    assert bool(why) == bool(said)
+    assert said in why
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        {},
+        dict(list(STEADY.items())[:2]),
+        {(n,): (str(n), "MB/s", value) for n, value in enumerate((53.0, 20.0, 90.0, 53.0))},
+        {time: (name, "KiB/s", value) for time, (name, _, value) in STEADY.items()},
+    ],
+)
+def test_a_history_that_is_short_unsteady_or_of_another_unit_tells_nothing(series):
+    assert steady.out_of_line(1.0, "MB/s", series, (9,)) == ""
+
+
+def test_a_release_is_no_witness_for_itself():
+    series = dict(list(STEADY.items())[:3])
+    assert steady.out_of_line(1.0, "MB/s", series, (1,)) == ""
+
+
+def one(mean, count=0, doubt=""):
+    cells = () if count else (Published(KEY.metric, "MB/s", mean, doubt=doubt),)
+    result = Result(KEY.benchmark, 0, "emmc", KEY.case, {}, "full", Status.MEASURED, (), published=cells)
+    return {KEY: Figure(KEY, "MB/s", mean, None, None, None, count, 0, "", result)}
+
+
+RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")
+
+
+def test_only_published_figures_are_doubted_for_their_history():
+    assert set(steady.doubts(RUN, one(5.3), {KEY: STEADY})) == {KEY}
+    assert steady.doubts(RUN, one(5.3, count=3), {KEY: STEADY}) == {}
+
+
+def test_no_verdict_builds_on_a_doubtful_figure():
+    other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
+    baseline = {KEY: (other, one(53.0)[KEY])}
+    (verdict,) = singles.against_figures(
+        judge.Subject(RUN, one(5.3, doubt="a decimal point may be lost")), baseline
+    )
+    assert verdict.outcome is judge.Outcome.NOT_JUDGED
+    assert "decimal point" in verdict.why
+
+
+def test_the_record_is_read_once_for_a_board():
+    board = record.entries()[0].board
+    assert scatter.history(board, "Linux") is scatter.history(board, "Linux")
+
+
+def test_no_trend_builds_on_a_doubtful_figure():
+    runs = source.PublishedRuns().runs("am62xx_sk-fs")
+    trend = trends.of_nights(nights.nights(runs)).trends[KEY]
+    doubtful = [point for point in trend.points if point.other]
+    assert [point.value for point in doubtful] == [5.32]
+    assert "decimal point" in doubtful[0].other
+    assert doubtful[0] not in trend.alike
+
+
+def test_a_trend_of_which_every_figure_is_doubtful_is_shown_and_not_judged():
+    boards: dict[str, list[StoredRun]] = {}
+    for entry in source.PublishedRuns().runs():
+        boards.setdefault(entry.run.board, []).append(entry)
+    of_boards = [trends.of_nights(nights.nights(runs)).trends for runs in boards.values()]
+    found = [trend for board in of_boards for trend in board.values() if trend.doubt]
+    assert found
+    assert all(trend.alike and trend.verdict is None for trend in found)
