@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from evmperf.boards import ends, variation, yamlfile
 from evmperf.model.errors import UsageError
 
 ENV = sorted(boards.ENV_DIR.glob("*.yaml"))
+ENDS = yaml.safe_load(Path(__file__).with_name("ends.yaml").read_text())
 GOOD = {
     "features": ["boot", "emmc"],
     "options": {
@@ -186,40 +188,17 @@ def test_words_of_the_command_line_join_those_of_the_file(board_with):
     assert intervals == {"app": 20, "old": 50, "net": 200, "web": 200, "ssh": 200, "gui": 20}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("app: {line: 'ready('}", "mine.yaml: boot.ends.app: 'ready(' is no regular expression: missing )"),
-        ("app: {}", "mine.yaml: boot.ends.app: it must have"),
-        ("app: {line: x, tcp: 'h:1'}", "not line and tcp"),
-        ("App: {line: x}", "its name must have small letters"),
-        ("app: {lines: x}", "options.boot.ends: Object contains unknown field `lines`"),
-        ("app: {line: x, within_s: 0}", "options.boot.ends: Expected `int` >= 1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), ENDS["file"])
 def test_an_end_that_cannot_come_is_refused_with_its_file(board_with, text, said):
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=re.escape(said)):
         board_with(text)
-    assert said in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("app", "is no end of a boot: --end takes NAME=line:REGEX"),
-        ("app=line:(", "'(' is no regular expression"),
-        ("app=ping:fe80::1", "Expected 4 octets"),
-        ("app=tcp:h", "h is not HOST:PORT"),
-        ("app=tcp:h:99999", "h:99999 is not HOST:PORT"),
-        ("app=unit:a b; reboot", "are no names of systemd's"),
-    ],
-)
+@pytest.mark.parametrize(("word", "said"), ENDS["words"])
 def test_a_wrong_word_is_refused(board_with, word, said):
     board = board_with("other: {line: x}")
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=f"^--end={re.escape(word)}: .*{re.escape(said)}"):
         ends.checked(board, [word])
-    assert str(refused.value).startswith(f"--end={word}: ")
-    assert said in str(refused.value)
 
 
 def test_a_url_with_a_password_is_refused_and_not_shown(board_with):
