@@ -2,10 +2,13 @@
 
 import os
 import re
+import shlex
 import sys
+from pathlib import Path
 from types import TracebackType
 
 import pytest
+import yaml
 from _pytest.config.argparsing import Parser
 
 from evmperf.boards.board import ENV_DIR
@@ -21,7 +24,7 @@ NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
 catalogue.benchmarks = dict
 """
-VIRTUAL = ("--lg-env", "virtual.yaml")
+CASES = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
 WITHOUT_LAB = {name: text for name, text in os.environ.items() if not name.startswith("LG_")}
 
 
@@ -45,29 +48,24 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     assert "1 skipped" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (["-k", "emcc"], ExitStatus.NOTHING, "did you mean emmc?"),
-        (["-k", "emmc and ("], ExitStatus.USAGE, "emmc and ("),
-        (["--vary", "nonsense:1"], ExitStatus.USAGE, "nonsense"),
-        (["--lg-env", "am46x.yaml"], ExitStatus.USAGE, "did you mean am64x.yaml?"),
-        (["--lg-env", "am64x.yaml"], ExitStatus.USAGE, "needs $LG_PLACE"),
-        (["--image", "no-such-image.wic", "-k", "boot_time"], ExitStatus.USAGE, "no-such-image.wic"),
-        (["-k", "sata"], ExitStatus.NOTHING, "it has no SATA port"),
-    ],
-)
-def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
-    file = tmp_path / "session.json"
-    own = (*VIRTUAL, "--answer", file, f"--results={tmp_path / 'results'}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["words"])
+def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, case):
+    file, results = tmp_path / "session.json", tmp_path / "results"
+    own = ("--lg-env", "virtual.yaml", "--answer", file, f"--results={results}") if "answered" in case else ()
+    words = shlex.split(case["words"].replace("LONG", "x" * 100_000))
     done = programs.pytest(*own, *words, environment=WITHOUT_LAB, EVMPERF_LOCKS=str(tmp_path))
-    assert done.returncode == status, done.stdout + done.stderr
+    said, status = done.stdout + done.stderr, case.get("status", ExitStatus.USAGE)
+    assert done.returncode == status, said
+    assert case["said"] in said
+    assert "Traceback" not in said
+    if not own:
+        assert len(said) < 2000
+        return
     reply = answer(file, done.returncode)
     assert reply.ending is Ending.WRONG
-    assert said in reply.sentence
-    assert said in done.stdout + done.stderr
-    assert not list(tmp_path.glob("results/*/run.json"))
-    assert status == ExitStatus.USAGE or not (tmp_path / "results").exists()
+    assert case["said"] in reply.sentence
+    assert not list(results.glob("*/run.json"))
+    assert status == ExitStatus.USAGE or not results.exists()
 
 
 def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(tmp_path):
@@ -78,28 +76,6 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(tmp_
     assert tests, done.stderr
     # tests/test_emmc.py declares test_emmc, and so on; no selftest is named like its file.
     assert all(re.search(r"(test_\w+)\.py::\1\[", test) for test in tests)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "--lg-env FILE. Known boards: am335x.yaml"),
-        (["--lg-env", ""], "--lg-env is empty"),
-        (["--lg-env", "x" * 100_000], "no board file xxx"),
-        (["--lg-env", "virtual.yaml", "--answer", "no-such-folder/x.json"], "x.json: cannot be written ("),
-        (["--lg-env", "virtual.yaml", "--answer", "."], "--answer .: cannot be written ("),
-        (
-            ["--lg-env", "virtual.yaml", "-k", "emmc and (", "--answer", "/dev/full"],
-            "full: cannot be written (",
-        ),
-    ],
-)
-def test_a_wrong_call_is_a_few_words(words, said):
-    done = programs.pytest(*words, environment=WITHOUT_LAB)
-    assert done.returncode == ExitStatus.USAGE
-    assert said in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-    assert len(done.stdout + done.stderr) < 2000
 
 
 @pytest.mark.parametrize("option", ["--profile", "--tool", "--boots", "--wait", "--answer", "--results"])
