@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
@@ -24,6 +25,7 @@ from selftests.support.ports import free_port
 from selftests.support.replayboard import Play, replay_lab
 
 BEFORE = ["board file", "coordinator", "place", "console"]
+LABS = yaml.safe_load(Path(__file__).with_name("labs.yaml").read_text())
 ON_THE_BOARD = ["Linux", "command line", "files", "tools"]
 REPLAYED = {"silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 5, "uboot_timeout": 10}
 
@@ -68,15 +70,27 @@ def test_a_lab_that_works(write, fake):
     assert not [line for line in fake.typed if "saveenv" in line]
 
 
-def test_a_power_switch_that_refuses(write, switch):
-    switch.broken = "relay 0 is stuck"
-    found = examine(write())
-    assert outcomes(found, BEFORE) == {CheckOutcome.OK}
-    check_bad(found["power switch"], Kind.LAB, "refused with 500: relay 0 is stuck")
-    assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {CheckOutcome.UNCHECKED}
-    assert found["U-Boot"].text == "not checked: it needs power switch"
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: str(lab.get("bad", "notes"))[:40])
+def test_what_is_wrong_in_a_lab_is_named(write, fake, switch, monkeypatch, lab):
+    switch.broken = lab.get("switch", "")
+    fake.boots = lab.get("boots", [])
+    file = write(lab.get("features", "boot"), **lab.get("options", {}))
+    right, wrong = lab.get("edit", ("", ""))
+    file.write_text(file.read_text().replace(right, wrong))
+    for name, value in lab.get("variables", {}).items():
+        monkeypatch.setenv(name, value)
+    found = examine(file)
+    for step, (kind, sentence) in lab.get("bad", {}).items():
+        check_bad(found[step], Kind(kind), sentence)
+    for step, words in lab.get("notes", {}).items():
+        assert found[step].outcome is CheckOutcome.NOTE
+        assert words in found[step].text
+    assert outcomes(found, lab.get("ok", [])) <= {CheckOutcome.OK}
+    assert outcomes(found, lab.get("unchecked", [])) <= {CheckOutcome.UNCHECKED}
     assert CheckOutcome.UNCHECKED not in outcomes(found, ["clock", "real time"])
-    assert exit_status(found.values()) is ExitStatus.LAB_BROKEN
+    assert {step: found[step].text for step in lab.get("said", {})} == lab.get("said", {})
+    assert not {*lab.get("missing", [])} & {*found}
+    assert exit_status(found.values()) == lab.get("status", exit_status(found.values()))
 
 
 def test_the_switch_of_another_board(write, fake, switch):
@@ -133,36 +147,6 @@ def test_a_console_that_is_not_there(write, fake):
     assert found["power switch"].text == "not checked: it needs console"
 
 
-@pytest.mark.parametrize(
-    ("going", "bad", "sentence"),
-    [
-        ("mute", "U-Boot", "the boot hangs"),
-        ("panic", "Linux", "kernel panic"),
-        ("stuck", "Linux", "no login"),
-    ],
-)
-def test_a_boot_that_does_not_come_to_its_end(write, fake, going, bad, sentence):
-    fake.boots = [going]
-    found = examine(write())
-    assert outcomes(found, ["power switch", *(["U-Boot"] if bad == "Linux" else [])]) == {CheckOutcome.OK}
-    check_bad(found[bad], Kind.BOARD, sentence)
-    assert outcomes(found, ON_THE_BOARD[1:]) == {CheckOutcome.UNCHECKED}
-    assert exit_status(found.values()) is ExitStatus.FAILED
-
-
-def test_a_board_file_with_a_mistake(write):
-    file = write()
-    file.write_text(file.read_text().replace("boot_timeout", "boot_timeuot"))
-    found = examine(file)
-    assert found["board file"].outcome is CheckOutcome.NOTE  # Labgrid accepts such a file
-    assert "did you mean boot_timeout" in found["board file"].text
-    file.write_text(file.read_text().replace("port: ", "prot: "))
-    found = examine(file)
-    check_bad(found["board file"], Kind.USAGE, "port is missing")
-    assert found["place"].text == "not checked: it needs board file"
-    assert exit_status(found.values()) is ExitStatus.USAGE
-
-
 def test_a_coordinator_that_is_not_there(monkeypatch):
     port = free_port()
     monkeypatch.setenv("LG_COORDINATOR", f"127.0.0.1:{port}")
@@ -215,39 +199,12 @@ def test_the_wrong_boot_leaves_the_rest_to_be_checked(replayed, linux, environme
 # What is on and beside the board
 
 
-def test_scratch_that_is_not_there_is_named(write):
-    emmc = {"device": "/dev/none", "scratch": "/dev/none-p1"}
-    found = examine(write("boot emmc mmcsd", emmc=emmc))
-    check_bad(found["scratch emmc"], Kind.LAB, "/dev/none-p1 does not exist: name another scratch")
-    assert "scratch mmcsd" not in found
-
-
 def test_scratch_on_another_kind_of_disk_is_named(write):
     disk = next((d for d in Path("/dev").glob("[sv]d[a-z]") if d.is_block_device()), None)
     if disk is None:
         pytest.skip("this machine shows no disk")
     found = examine(write("boot emmc", emmc={"device": str(disk), "scratch": str(disk), "whole_disk": True}))
     check_bad(found["scratch emmc"], Kind.LAB, f"{disk}.* is not on an eMMC")
-
-
-def test_tools_that_are_not_there_are_named_with_their_benchmarks(write):
-    found = examine(write("boot system"))
-    check_bad(found["tools"], Kind.TOOL, r"not on the board: \S+ \(for ")
-
-
-def test_no_tester_is_a_note_and_one_that_is_away_is_bad(write, monkeypatch):
-    cable = {"interface": "eth0", "board_address": "192.0.2.2/24", "tester_address": "192.0.2.1"}
-    found = examine(write("boot cpsw", cpsw=cable))
-    assert found["tester"].outcome is CheckOutcome.NOTE
-    assert "EVMPERF_TESTER" in found["tester"].text
-    monkeypatch.setenv("EVMPERF_TESTER", "tester.invalid")
-    found = examine(write("boot cpsw", cpsw=cable))
-    check_bad(found["tester"], Kind.LAB, "tester.invalid")
-
-
-def test_a_board_for_low_power_without_a_meter(write):
-    found = examine(write("boot power", power={"rails": ["vdd_core"]}))
-    check_bad(found["meter"], Kind.LAB, "names no meter: see docs/power.md")
 
 
 def test_flash_is_looked_for_by_its_name():
