@@ -101,7 +101,7 @@ def test_what_a_rule_says_of_a_fact_and_what_it_was_in_the_other_run_are_one_cau
     assert [word.split("echo ")[1].split()[0] for word in cause.back] == ["'4'", "'512'"]
 
 
-def test_a_failed_case_says_itself_what_failed_before_anything_else(asked, tmp_path, capsys):
+def test_a_failed_case_says_itself_what_failed_before_anything_else(asked):
     failure = Failure(Kind.BOARD, "does not answer over eth1: check its address and cable", "ping")
     (answer,) = asked(State(shown=HEALTHY), samples=(), failures=(failure,), status=Status.FAILED)
     assert answer.failed == (failure.message,)

@@ -34,7 +34,7 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
     assert said.err == ""
 
 
-def test_the_file_of_the_first_page_has_no_mistake(tmp_path, monkeypatch, capsys):
+def test_the_file_of_the_first_page_has_no_mistake(tmp_path, capsys):
     page = (ROOT / "README.md").read_text()
     block = re.search(r"^    imports:.*?^$", page, re.M | re.S)[0]
     (tmp_path / "mine.yaml").write_text(textwrap.dedent(block))

@@ -127,7 +127,7 @@ def test_a_password_is_a_reference_to_a_variable_which_the_shell_of_the_job_read
     assert "http://u:a b@h/a b.wic" in words
 
 
-def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path):
+def test_the_pipelines_variables_are_the_commands(monkeypatch, tmp_path):
     monkeypatch.setenv("EVMPERF_BOARDS", "am64x, j7200")
     monkeypatch.setenv("EVMPERF_OVER", "lava-host")
     monkeypatch.setenv("EVMPERF_RELEASE", "")
@@ -305,7 +305,7 @@ def test_outside_a_merge_request_there_is_no_note(monkeypatch, tmp_path, capsys)
     assert capsys.readouterr().out == "no merge request: no note\n"
 
 
-def test_a_missing_token_or_gitlab_is_said(gitlab, monkeypatch):
+def test_a_missing_token_or_gitlab_is_said():
     variables = {"CI_API_V4_URL": "http://127.0.0.1:9", "CI_PROJECT_ID": "7"}
     variables["CI_MERGE_REQUEST_IID"] = "3"
     with pytest.raises(UsageError, match=f"{TOKEN_VARIABLE} is not set"):

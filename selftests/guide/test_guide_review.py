@@ -153,17 +153,8 @@ def test_it_is_shown_as_lines_a_page_and_for_a_merge_request(old, tmp_path, caps
 
 def test_what_runs_make_is_reviewed_before_it_is_published(tmp_path, capsys):
     runs.write(tmp_path, noise(measured(2), ()), board="virtual-evm", virtual=True, release="12.00")
-    command = [
-        "guide",
-        "--release",
-        "12.00",
-        "--from",
-        str(tmp_path),
-        "--review",
-        "-o",
-        str(tmp_path / "g.rst"),
-    ]
-    assert cli.main(command) == 1
+    words = ["guide", "--release", "12.00", "--from", str(tmp_path), "--review"]
+    assert cli.main([*words, "-o", str(tmp_path / "g.rst")]) == 1
     assert "pytest --lg-env BOARD.yaml -k " in capsys.readouterr().err
 
 

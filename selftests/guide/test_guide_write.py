@@ -114,7 +114,7 @@ def test_what_the_benchmark_says_is_not_said_again(tmp_path):
         load(file)
 
 
-def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, capsys):
+def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path):
     target = tmp_path / "html"
     command = ["guide", "--release", "12.00", "--from", str(results), "--html", str(target)]
     assert cli.main([*command, "--with", "counts,outliers,delta"]) == 0
@@ -327,20 +327,8 @@ def test_a_file_that_holds_no_conditions_costs_no_figure(guide, text):
 
 def test_the_page_folds_them_out(tmp_path):
     a_run(tmp_path / "well", 0, 314.0, WELL, governor="<b>odd</b>")
-    assert (
-        main(
-            [
-                "guide",
-                "--release",
-                RELEASE,
-                "--from",
-                str(tmp_path / "well"),
-                "--html",
-                str(tmp_path / "page"),
-            ]
-        )
-        == 0
-    )
+    words = ["guide", "--release", RELEASE, "--from", str(tmp_path / "well")]
+    assert main([*words, "--html", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page/guide.html").read_text()
     assert f"<summary>Conditions on {BOARD}</summary>" in text
     assert "<dt>share of the limit</dt><dd>78% to 78% of mmc HS400</dd>" in text

@@ -177,9 +177,7 @@ def test_a_point_of_another_type_costs_only_itself(bucket, store, tmp_path):
     assert points(bucket, "cases") == 5
 
 
-def test_what_is_too_old_for_the_bucket_is_passed_over_and_the_rest_arrives(
-    influxd, tmp_path, capsys, monkeypatch
-):
+def test_what_is_too_old_for_the_bucket_is_passed_over_and_the_rest_arrives(influxd, tmp_path):
     """Thirty nights into a bucket of seven days, a guide and a damaged run among them."""
     config = influxd.bucket(retention_s=7 * 86_400)
     now = time.time_ns() - 43_200 * 10**9

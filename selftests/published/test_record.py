@@ -119,7 +119,7 @@ def test_without_a_board_the_boards_are_listed(written, capsys, monkeypatch):
     assert f"{record.FILE}: is missing" in capsys.readouterr().err
 
 
-def test_sizes_are_named_as_people_do(written, capsys):
+def test_sizes_are_named_as_people_do():
     assert record.size("102400") == "100 KiB"
     assert (record.size("1048576"), record.size("4711"), record.size("x")) == ("1 MiB", "", "")
 

@@ -123,15 +123,8 @@ def test_udp_of_another_payload_is_not_compared():
 
 
 def test_what_only_one_side_has_is_said_by_table(tmp_path, capsys):
-    status = cli.main(
-        [
-            "compare",
-            "guide-11.00.00.00-Linux-am62lxx_evm-fs",
-            "guide-11.01.16.13-Linux-am62lxx_evm-fs",
-            "--results",
-            str(tmp_path),
-        ]
-    )
+    runs = (f"guide-{release}-Linux-am62lxx_evm-fs" for release in ("11.00.00.00", "11.01.16.13"))
+    status = cli.main(["compare", *runs, "--results", str(tmp_path)])
     said = capsys.readouterr().out
     assert status == 1
     assert re.search(r"\d+ .*only in the baseline: .*uboot_flash_summary 4", said)

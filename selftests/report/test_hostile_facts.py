@@ -226,7 +226,7 @@ def harmless(text):
     return tokens
 
 
-def test_markdown_is_text_and_no_command(results, tmp_path):
+def test_markdown_is_text_and_no_command(results):
     text = verdicts.as_markdown(judgement(), of_sides(results))
     tokens = harmless(text)
     fences = [token for token in tokens if token.type == "fence"]

@@ -22,10 +22,6 @@ from selftests.support import runs, spools
 BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts=Facts(virtual=False))
 
 
-def row(text, case):
-    return next(line for line in text.splitlines() if case in line)
-
-
 def measured(benchmark, value, profile="full"):
     for result in runs.results(np.random.default_rng(1), [benchmark], profile=profile, count=1):
         samples = tuple(Sample(s.metric, value, s.unit, 0, 1) for s in result.samples)
