@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,14 +25,14 @@ from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions
 from evmperf_guides import match, rows, settle, steady
-from evmperf_guides.source import UNKNOWN_OS, GuideRow, Problem, Source, SourceTable, guides, system_of
+from evmperf_guides.source import UNKNOWN_OS, Notes, Problem, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
 
 
 @dataclass
-class ImportedGuide:
+class ImportedGuide(Notes):
     """What a guide holds. Counts are of the cells of its csv-tables (keys included); `following` are
     further guides in the same file, `dated` says whether the release is that of the date in its name.
     """
@@ -45,9 +45,7 @@ class ImportedGuide:
     """Results by board."""
     matches: list[rows.TableRows | None] = field(default_factory=list)
     """What each table of the source is."""
-    problems: list[Problem] = field(default_factory=list)
     cells: int = 0
-    unknown_cells: int = 0
     sha256: str = ""
     following: tuple[ImportedGuide, ...] = ()
     dated: bool = False
@@ -62,10 +60,6 @@ class ImportedGuide:
     def remarks(self) -> list[Problem]:
         """What was read and is doubtful."""
         return [problem for problem in self.problems if problem.kept]
-
-    def remark(self, line: int, reason: str) -> None:
-        """Note what is read and doubtful."""
-        self.problems.append(Problem(line, reason, kept=True))
 
     def summary(self) -> str:
         """One line for people."""
@@ -121,20 +115,16 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     system = source.os or by_name or os or UNKNOWN_OS
     imported = ImportedGuide(file, source, release, system, dated=bool(by_date))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
-    settle.captions(source)
     named = settle.boards(source, board)
     _remark_on_origin(imported, os, by_name)
     imported.problems += [*source.problems, *named.problems]
-    taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
-    fits = settle.tables(source.tables, witness)
-    for table, settled in zip(source.tables, fits, strict=True):
-        if settled.match:
-            witness.note(table, settled.match)
-    for table, settled in zip(source.tables, fits, strict=True):
-        for place, cell in _take(imported, table, settled, named, witness):
-            taken.setdefault(place, []).append(cell)
-    _keep(imported, taken)
+    fits = zip(source.tables, settle.tables(source.tables, witness), strict=True)
+    imported.matches += [_read(imported, table, settled, named, witness) for table, settled in fits]
+    witness.tables = [table for table in imported.matches if table]
+    for table in witness.tables:
+        rows.complete(table, witness.place)
+    _keep(imported, itertools.chain.from_iterable(map(_results, witness.tables)))
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
@@ -151,29 +141,14 @@ def _remark_on_origin(imported: ImportedGuide, os: str, by_name: str) -> None:
         imported.remark(1, f"the release {imported.release} follows from the date in the file's name")
 
 
-_Place = tuple[str, str, str, str]
-"""Board, benchmark, case and metric."""
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """One figure, where it stood, and what the columns of words beside it say."""
-
-    figure: Published
-    match: match.Match
-    row: GuideRow
-    conditions: Mapping[str, str]
-    profile: str
-
-
-def _take(
+def _read(
     imported: ImportedGuide,
     source: SourceTable,
     settled: match.Settled,
     named: settle.Boards,
     witness: settle.Witness,
-) -> Iterator[tuple[_Place, _Cell]]:
-    """Take one table's figures."""
+) -> rows.TableRows | None:
+    """Read one table but for its short rows; None for a table that is not known, or of no known board."""
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
     fit, why = settled.match, settled.why
@@ -182,55 +157,74 @@ def _take(
         lone = witness.board(source, fit, named)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
     if fit is None or (not fit.boards and not lone):
-        imported.matches.append(None)
-        imported.unknown_cells += count
-        imported.problems.append(Problem(source.line, why, source.text, table=True))
-        return
+        imported.refuse(Problem(source.line, why, source.text, table=True), count)
+        return None
     doubtful = [why, *settle.remarks(source, fit, named, lone), *match.remarks(source, fit.table)]
     for reason in filter(None, doubtful):
         imported.remark(source.line, f"{fit.table.benchmark}: {reason}")
     if not fit.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
         fit = replace(fit, columns=tuple(replace(column, board=lone) for column in fit.columns))
-    done = rows.read(source, fit, imported.release, named.misspelt, witness.spread)
-    imported.matches.append(done)
-    imported.problems += done.problems
-    imported.unknown_cells += done.unknown_cells
-    for row in done.rows:
-        for board, figure in row.figures:
-            words = {name: text for whose, name, text in row.words if whose == board}
-            profile = "quick" if source.is_quick(board or lone) else PROFILE
-            place = (board or lone, fit.table.benchmark, row.case, figure.metric)
-            yield place, _Cell(figure, fit, row.row, words, profile)
+    return rows.read(rows.TableRows(source, fit, imported, imported.release, lone, named.misspelt))
 
 
-def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
-    """Make results of the figures; a second value of one makes a row of its own."""
-    kept: dict[tuple[str, str, str], list[_Cell]] = {}
-    again: dict[tuple[str, int], int] = {}
-    for (board, benchmark, case, metric), cells in taken.items():
-        first = cells[0]
-        second = next((c for c in cells if _value(c.figure) != _value(first.figure)), None)
-        if second:
-            both = f"lines {first.row.line} and {second.row.line}"
-            imported.remark(
-                second.row.line, f"{case} {metric} of {board} differs between {both}: both are kept"
+def _results(table: rows.TableRows) -> Iterator[tuple[str, Result]]:
+    """Each row of a table as a result of each board that has figures in it."""
+    declared = table.match.table
+    for row in table.rows:
+        for board in dict.fromkeys(board for board, _ in row.figures):
+            result = Result(
+                benchmark=declared.benchmark,
+                version=0,  # measured by nobody's version of the module
+                driver=declared.driver,
+                case=row.case,
+                params={},
+                profile="quick" if table.source.is_quick(board) else PROFILE,
+                status=Status.MEASURED,
+                samples=(),
+                tools={declared.tool: ""} if declared.tool else {},
+                conditions={name: text for whose, name, text in row.words if whose == board},
+                published=tuple(figure for whose, figure in row.figures if whose == board),
             )
-            kept.setdefault((board, benchmark, case + AGAIN), []).append(second)
-        for cell in cells[1:]:
-            if second and _value(cell.figure) == _value(second.figure):
+            yield board, result
+
+
+def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
+    """Keep results, once where they are repeated; second values of a row's figures make a row of their own."""
+    printed: dict[tuple[str, str, str], list[Result]] = {}
+    for board, result in found:
+        printed.setdefault((board, result.benchmark, result.case), []).append(result)
+    again: dict[tuple[str, int], int] = {}
+    for (board, benchmark, case), of_row in printed.items():
+        first: dict[str, tuple[Published, Result]] = {}
+        second: dict[str, tuple[Published, Result]] = {}
+        for result, cell in ((result, cell) for result in of_row for cell in result.published):
+            before, _ = first.setdefault(cell.metric, (cell, result))
+            if _value(before) == _value(cell):
+                if cell is not before:
+                    earlier = again.get((benchmark, cell.line), before.line)
+                    again[benchmark, cell.line] = min(earlier, before.line)
                 continue
-            if _value(cell.figure) != _value(first.figure):
-                reason = f"{case} {metric} of {board} appears a third time, with a third value"
-                imported.problems.append(Problem(cell.row.line, reason, cell.figure.text))
-                imported.unknown_cells += 1
-            earlier = again.get((benchmark, cell.row.line), first.row.line)
-            again[benchmark, cell.row.line] = min(earlier, first.row.line)
-        kept.setdefault((board, benchmark, case), []).append(first)
+            other, _ = second.setdefault(cell.metric, (cell, result))
+            if other is cell:
+                both = f"lines {before.line} and {cell.line}"
+                reason = f"{case} {cell.metric} of {board} differs between {both}: both are kept"
+                imported.remark(cell.line, reason)
+            elif _value(other) != _value(cell):
+                reason = f"{case} {cell.metric} of {board} appears a third time, with a third value"
+                imported.refuse(Problem(cell.line, reason, cell.text), 1)
+        for name, cells in ((case + AGAIN, second), (case, first)):
+            if cells:
+                imported.results.setdefault(board, []).append(_joined(name, cells.values()))
     for (benchmark, line), earlier in again.items():
         imported.remark(line, f"{benchmark}: repeats the figures of line {earlier}; they count once")
-    for (board, _, case), of_case in kept.items():
-        imported.results.setdefault(board, []).append(_result(case, of_case))
+
+
+def _joined(case: str, cells: Collection[tuple[Published, Result]]) -> Result:
+    """A result of some cells of results, which are of one row that was printed several times."""
+    conditions = {name: text for _, result in cells for name, text in result.conditions.items()}
+    published = tuple(cell for cell, _ in cells)
+    return structs.replace(next(iter(cells))[1], case=case, conditions=conditions, published=published)
 
 
 def _value(figure: Published) -> tuple[float | None, ...]:
@@ -269,24 +263,6 @@ def _lines(numbers: Sequence[int]) -> str:
     runs = itertools.groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0])
     parts = ([number for _, number in group] for _, group in runs)
     return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
-
-
-def _result(case: str, cells: Sequence[_Cell]) -> Result:
-    table = cells[0].match.table
-    conditions = {name: text for cell in cells for name, text in cell.conditions.items()}
-    return Result(
-        benchmark=table.benchmark,
-        version=0,  # measured by nobody's version of the module
-        driver=table.driver,
-        case=case,
-        params={},
-        profile=cells[0].profile,
-        status=Status.MEASURED,
-        samples=(),
-        tools={table.tool: ""} if table.tool else {},
-        conditions=conditions,
-        published=tuple(cell.figure for cell in cells),
-    )
 
 
 def store(imported: ImportedGuide, into: Path) -> list[Path]:

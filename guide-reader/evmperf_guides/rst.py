@@ -13,7 +13,8 @@ from docutils.parsers.rst import Directive, Parser, directives
 from docutils.parsers.rst.directives.tables import CSVTable
 
 from evmperf.model.errors import UsageError, one_line
-from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, caption, system_of
+from evmperf_guides import settle
+from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, system_of
 
 _WARNING, _ERROR = 2, 3
 """docutils' levels of messages: at errors something is not read."""
@@ -49,20 +50,6 @@ class _CsvTable(Directive):
         return [node]
 
 
-class _Container(Directive):
-    """Sphinx's `only` and `ifconfig`: what is inside belongs to the guide."""
-
-    optional_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        node = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
-        return list(node.children)
-
-
-_DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Container}
 
 
 def read(text: str, name: str = "guide") -> Source:
@@ -74,7 +61,7 @@ def read(text: str, name: str = "guide") -> Source:
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
     source.os = system_of(title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
-    source.unsure = _captions(sections)
+    settle.captions(sections)
     # Rows behind a dedent, or below a directive that is not known.
     inside = {table.line + n for table in source.tables for n in range(table.text.count("\n") + 1)}
     for number, line in enumerate(text.splitlines(), 1):
@@ -100,10 +87,10 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Pr
             (problems if message["level"] >= _ERROR else warnings).append(Problem(line, reason))
 
     document.reporter.attach_observer(note)
-    # docutils' register is global: our reading of some directives is in it for as long as we read.
+    # docutils' register is global: our reading of csv-tables is in it for as long as we read.
     register: dict[str, Any] = vars(directives)["_directives"]
     saved = dict(register)
-    register.update(_DIRECTIVES)
+    register["csv-table"] = _CsvTable
     try:
         Parser().parse(text, document)
     except Exception as error:  # docutils' own faults on damaged text
@@ -203,24 +190,3 @@ def _note(here: Sequence[SourceTable | str], node: nodes.Element) -> None:
     """Keep the words below a table with it."""
     if here and isinstance(here[-1], SourceTable):
         here[-1].below = f"{here[-1].below} {node.astext()}".strip()
-
-
-def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTable | str]]:
-    """Give each `Table:` line to the table before or after it, as the section shows by taking
-    turns, or else the guide's other sections; returns the sections of which neither tells.
-    """
-    left, seen = [], set()
-    for here in sections:
-        entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
-        turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
-        if match := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
-            style = "before" if match["before"] else "after"
-            seen.add(style)
-            caption(here, style)
-        elif {"C", "T"} <= set(turns):
-            left.append(here)
-    if len(seen) != 1:
-        return left
-    for here in left:
-        caption(here, *seen)
-    return []

@@ -15,7 +15,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Published
 from evmperf_guides import match, rows
 from evmperf_guides.match import Match, Settled, split_header
-from evmperf_guides.source import Problem, Source, SourceTable, caption
+from evmperf_guides.source import Notes, Problem, Source, SourceTable
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
@@ -43,24 +43,43 @@ _MOST_BOARDS = 10
 _DIGITS = 4
 """Digits of figures with decimals that two boards do not have in common by chance."""
 
-_EITHER_WAY = (
-    "nothing tells whether the `Table:` lines of its section are captions of the tables before or after them"
-)
 
-
-def captions(source: Source) -> None:
-    """Captions of sections whose order tells nothing, so that most tables agree; else an error."""
-    for here in source.unsure:
+def captions(sections: Sequence[list[SourceTable | str]]) -> None:
+    """Give each `Table:` line to the table before or after it: as its section shows by taking turns, or else
+    as the guide's other sections have it, or else so that most tables agree with it; else an error.
+    """
+    left, seen = [], set()
+    for here in sections:
+        entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
+        turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
+        if of_turns := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
+            seen.add("before" if of_turns["before"] else "after")
+            _caption(here, "before" if of_turns["before"] else "after")
+        elif {"C", "T"} <= set(turns):
+            left.append(here)
+    for here in left:
         mine = [table for table in here if isinstance(table, SourceTable)]
         fits = {}
-        for style in ("before", "after"):
-            caption(here, style)
-            fits[style] = sum(match.fits_caption(table) for table in mine)
-        best = max(fits, key=lambda style: fits[style])
-        caption(here, best)
-        if len(set(fits.values())) == 1:
+        for style in seen if len(seen) == 1 else ("before", "after"):
+            _caption(here, style)
+            fits[style] = sum(map(match.fits_caption, mine))
+        _caption(here, max(fits, key=lambda style: fits[style]))
+        if len(set(fits.values())) < len(fits):
             for table in mine:
-                table.error = table.error or _EITHER_WAY
+                table.error = table.error or (
+                    "nothing tells whether the `Table:` lines of its section are captions of the tables "
+                    "before or after them"
+                )
+
+
+def _caption(here: Sequence[SourceTable | str], style: str) -> None:
+    """Set the captions of a section's tables, from the lines `before` or `after` them."""
+    for table in here:
+        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
+            table.caption, table.caption_style = "", "none"
+    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
+        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
+            table.caption, table.caption_style = line, style
 
 
 def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
@@ -85,6 +104,8 @@ def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
 
 _Reading = tuple[list[int], dict[str, list[Published]]]
 """The columns of a row's cells, and its figures by board."""
+_OfBoard = Sequence[tuple[str, Sequence[Published]]]
+"""Case and figures of the rows of one board."""
 
 
 def _readings(fit: Match, case: str, cells: Sequence[str]) -> list[_Reading]:
@@ -106,16 +127,6 @@ def _readings(fit: Match, case: str, cells: Sequence[str]) -> list[_Reading]:
     return found
 
 
-def _may_be(reading: _Reading, highest: Mapping[str, float], filled: Mapping[tuple[str, str], int]) -> bool:
-    """Whether no board has a load far above its highest, or fills a column that it else leaves empty."""
-    return all(
-        (filled[board, f.metric] or filled[board, _MOVED] <= _FEW)
-        and (f.metric != _LOAD or f.mean <= _LOADED * highest[board])
-        for board, each in reading[1].items()
-        for f in each
-    )
-
-
 def _own(fit: Match, case: str, figures: Iterable[Published]) -> float:
     """What of a row is its board's own whatever the frames' size: what a frame costs to send, and the load of
     receiving more than can be; 0 where the row does not tell.
@@ -130,6 +141,20 @@ def _own(fit: Match, case: str, figures: Iterable[Published]) -> float:
     return load if fit.table.benchmark.endswith("ingress_loss") else 0.0
 
 
+def _off(fit: Match, case: str, figures: Sequence[Published], others: _OfBoard, highest: float) -> float:
+    """The factor by which what is a board's own is off its other rows; infinite for what it cannot have: a
+    load far above its highest, a figure in a column that it else leaves empty.
+    """
+    filled = Counter(figure.metric for _, of_row in others for figure in of_row)
+    for figure in figures:
+        is_filled = filled[figure.metric] or filled[_MOVED] <= _FEW
+        if not is_filled or (figure.metric == _LOAD and figure.mean > _LOADED * highest):
+            return math.inf
+    own = _own(fit, case, figures)
+    known = [one for row, of_row in others if (one := _own(fit, row, of_row))]
+    return max(1.0, own / max(known), min(known) / own) if own and len(known) >= _FEW else 1.0
+
+
 def _test(fit: Match) -> str:
     """The test that prints a table: one run of it prints two, with no loss and with some."""
     return re.sub("_0?loss$", "", fit.table.benchmark)
@@ -142,8 +167,8 @@ class Witness:
         self.os, self.guide, self.release = os, guide, record.same_time(release)
         self._alone: dict[tuple[str, ...], str] = {}
         """Boards of tables that name none, by their outer heading."""
-        self._short: dict[tuple[str, str], list[tuple[Match, Sequence[str], Sequence[rows.Read]]]] = {}
-        """Cells of short rows and the whole ones of their table, by test and case."""
+        self.tables: Sequence[rows.TableRows] = ()
+        """All tables of the guide: those of one test lack the same boards."""
 
     def _history(self, board: str) -> scatter.History:
         return scatter.history(identity.board(board), self.os, self.guide)
@@ -194,10 +219,10 @@ class Witness:
 
     def _alike(self, source: SourceTable, fit: Match, lone: str) -> bool:
         """Whether a table's figures are like those of its boards, or it has none."""
-        of_table = rows.read(source, fit, "").rows
+        of_table = rows.read(rows.TableRows(source, fit, Notes(), lone=lone)).rows
         near = []
         for case, board, figure in ((row.case, board, f) for row in of_table for board, f in row.figures):
-            series = self._series(fit, case, figure.metric, board or lone)
+            series = self._series(fit, case, figure.metric, board)
             if means := [mean for _, unit, mean in series.values() if unit == figure.unit]:
                 near.append(min(means) / _LIKE <= figure.mean <= max(means) * _LIKE)
         alike = sum(near)
@@ -207,73 +232,59 @@ class Witness:
     def _series(self, fit: Match, case: str, metric: str, board: str) -> scatter.Series:
         return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
 
-    def note(self, source: SourceTable, fit: Match) -> None:
-        """Remember a table's short rows: the tables of one test lack the same boards."""
-        keys = len(fit.table.keys)
-        short = [row for row in source.rows if 0 < len(row.cells) - keys < len(fit.columns)]
-        whole = rows.read(source, fit, "").rows if short else ()
-        for row in short:
-            place = (_test(fit), match.row_key(row.cells, fit.table)[0])
-            self._short.setdefault(place, []).append((fit, row.cells[keys:], whole))
-
-    def spread(
-        self, fit: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
-    ) -> tuple[list[str], str]:
+    def place(self, done: rows.TableRows, case: str, cells: Sequence[str]) -> tuple[list[str], str]:
         """The cells of a row that lacks those of some boards, in their columns, and how that is known:
         another guide of the release has them so, or, of UDP, all readings agree that fill no column which a
         board leaves empty and that no load contradicts, here and in the same row of the test's other table.
-        `others` are the table's rows. [] and "" for a row of which nothing is known, and for a table of very
-        many boards.
+        [] and "" for a row of which nothing is known, and for a table of very many boards.
         """
+        fit = done.match
         if len(fit.boards) > _MOST_BOARDS:
             return [], ""
         readings, how = _readings(fit, case, cells), "as in another guide of the release"
-        printed = [
+        fitting = [
             reading
             for reading in readings
             if all(self._printed(fit, case, *mine) for mine in reading[1].items() if mine[1])
         ]
-        if len(printed) != 1:
-            printed = self._carried(fit, case, readings, others) if "_udp_" in fit.table.benchmark else []
+        if len(fitting) != 1:
+            fitting = self._carried(done, case, readings) if "_udp_" in fit.table.benchmark else []
             how = "by what loads and columns its boards have"
         row = [""] * len(fit.columns)
         for number, cell in enumerate(cells):
-            if len(places := {columns[number] for columns, _ in printed}) == 1:
+            if len(places := {columns[number] for columns, _ in fitting}) == 1:
                 row[places.pop()] = cell
         return (row, how) if any(row) else ([], "")
 
-    def _carried(
-        self, fit: Match, case: str, readings: Sequence[_Reading], others: Sequence[rows.Read]
-    ) -> list[_Reading]:
+    def _carried(self, done: rows.TableRows, case: str, readings: Sequence[_Reading]) -> list[_Reading]:
         """The readings that no board's load contradicts, here and in the test's other table."""
-        possible = self._loaded(fit, case, readings, others)
-        for twin, cells, whole in self._short.get((_test(fit), case), ()):
-            if twin.table != fit.table and twin.boards == fit.boards:
-                of_twin = self._loaded(twin, case, _readings(twin, case, cells), whole)
-                theirs = {tuple(reading[1]) for reading in of_twin}
-                if {len(boards) for boards in theirs} == {len(by_board) for _, by_board in possible}:
-                    possible = [reading for reading in possible if tuple(reading[1]) in theirs]
+        possible = self._loaded(done, case, readings)
+        for twin in self.tables:
+            same = _test(twin.match) == _test(done.match) and twin.match.boards == done.match.boards
+            for row in twin.short if same and twin.match.table != done.match.table else ():
+                if match.row_key(row.cells, twin.match.table)[0] == case:
+                    of_twin = _readings(twin.match, case, row.cells[len(twin.match.table.keys) :])
+                    theirs = {tuple(reading[1]) for reading in self._loaded(twin, case, of_twin)}
+                    if {len(boards) for boards in theirs} == {len(by_board) for _, by_board in possible}:
+                        possible = [reading for reading in possible if tuple(reading[1]) in theirs]
         return possible
 
-    def _loaded(
-        self, fit: Match, case: str, readings: Sequence[_Reading], others: Sequence[rows.Read]
-    ) -> list[_Reading]:
-        """The readings in which no board has a load far above its highest; of these those in which all have
-        what is their own in the table's other rows, where in every other one has not by far.
+    def _loaded(self, done: rows.TableRows, case: str, readings: Sequence[_Reading]) -> list[_Reading]:
+        """The readings in which no board has what it cannot have; of these those in which all have what is
+        their own in the table's other rows, where in every other one has not by far.
         """
-        highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
-        filled = Counter((board, f.metric) for row in others for board, f in row.figures)
-        possible = [reading for reading in readings if _may_be(reading, highest, filled)]
-        factors = [1.0] * len(possible)
-        for board in fit.boards:
-            owns = [_own(fit, row.case, (f for b, f in row.figures if b == board)) for row in others]
-            known = [own for own in owns if own]
-            for number, (_, by_board) in enumerate(possible if len(known) >= _FEW else ()):
-                if own := _own(fit, case, by_board.get(board, ())):
-                    factors[number] = max(factors[number], own / max(known), min(known) / own)
+        others = {board: done.of_board(board) for board in done.match.boards}
+        highest = {board: self._highest(done.match, board, mine) for board, mine in others.items()}
+        possible = []
+        for reading in readings:
+            boards = reading[1].items()
+            off = max(_off(done.match, case, mine, others[b], highest[b]) for b, mine in boards)
+            if off < math.inf:
+                possible.append((reading, off))
+        factors = [factor for _, factor in possible]
         if min(factors, default=0) > _NEAR or any(_NEAR < factor <= _FAR for factor in factors):
-            return possible
-        return [reading for reading, factor in zip(possible, factors, strict=True) if factor <= _NEAR]
+            return [reading for reading, _ in possible]
+        return [reading for reading, factor in possible if factor <= _NEAR]
 
     def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
         """Whether another guide of the release has all these figures of a board, and not by chance."""
@@ -282,12 +293,12 @@ class Witness:
         same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
         return same and len(figures) > 1 and len(digits) >= _DIGITS
 
-    def _highest(self, benchmark: str, board: str, others: Sequence[rows.Read]) -> float:
+    def _highest(self, fit: Match, board: str, others: _OfBoard) -> float:
         """The highest load of a board, which its number of cores sets, in the table's other rows and in all
         UDP tables of the port in the record, as not all of them keep it busy; infinite where few tell.
         """
-        port = benchmark.partition("_udp_")[0]
-        here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
+        port = fit.table.benchmark.partition("_udp_")[0]
+        here = [f.mean for _, of_row in others for f in of_row if f.metric == _LOAD]
         loads = ((key, series) for key, series in self._history(board).items() if key.metric == _LOAD)
         tables = (series for key, series in loads if key.benchmark.partition("_udp_")[0] == port)
         printed = [mean for series in tables for _, _, mean in series.values()]

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evmperf.judge.published.declared import QUICK_MARK
@@ -70,6 +69,23 @@ class Problem:
     kept: bool = False
 
 
+@dataclass(kw_only=True)
+class Notes:
+    """What was not read, and how many cells that is; and what was read and is doubtful."""
+
+    problems: list[Problem] = field(default_factory=list)
+    unknown_cells: int = 0
+
+    def refuse(self, problem: Problem, cells: int) -> None:
+        """Note what is not read."""
+        self.problems.append(problem)
+        self.unknown_cells += cells
+
+    def remark(self, line: int, reason: str) -> None:
+        """Note what is read and doubtful."""
+        self.problems.append(Problem(line, reason, kept=True))
+
+
 @dataclass
 class Source:
     """A whole guide."""
@@ -85,8 +101,6 @@ class Source:
     headings: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
     """Names in the list of evaluation modules."""
-    unsure: list[list[SourceTable | str]] = field(default_factory=list)
-    """Tables and `Table:` lines of sections where nothing says which belong together."""
 
 
 def system_of(text: str) -> str:
@@ -101,13 +115,3 @@ def guides(text: str) -> list[str]:
     starts = [start for start, title in titles if title and (title["os"] or title["release"])]
     parts = itertools.pairwise([0, *starts[1:], len(text)])
     return ["\n" * text.count("\n", 0, first) + text[first:after] for first, after in parts]
-
-
-def caption(here: Sequence[SourceTable | str], style: str) -> None:
-    """Set the captions of a section's tables, from the lines `before` or `after` them."""
-    for table in here:
-        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
-            table.caption, table.caption_style = "", "none"
-    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
-        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
-            table.caption, table.caption_style = line, style

@@ -11,10 +11,10 @@ import itertools
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf_guides import importer, printed, rows, rst, settle, source
+from evmperf_guides import importer, printed, rst, settle, source
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
@@ -67,15 +67,16 @@ def shortened(imported):
     and the rows and boards of those put into a wrong one.
     """
     placed, wrong, witness = 0, [], settle.Witness(imported.os, imported.file, imported.release)
-    for table, read in zip(imported.source.tables, imported.matches, strict=True):
-        fit = read and read.match
-        whole = rows.read(table, fit, "").rows if fit and "_udp_" in fit.table.benchmark else ()
-        for row in (row for row in whole if len(row.row.cells) == len(table.header)):
+    udp = (table for table in imported.matches if table and "_udp_" in table.match.table.benchmark)
+    for table in udp:
+        fit, short = table.match, table.short
+        whole = [row for row in table.rows if row.row.line not in {one.line for one in short}]
+        for row in whole:
             cells, others = row.row.cells[len(fit.table.keys) :], [one for one in whole if one != row]
             sets = (itertools.combinations(fit.boards, count) for count in range(1, len(fit.boards)))
             for boards in itertools.chain(*sets):
                 mine = [column.board in boards for column in fit.columns]
-                found, _ = witness.spread(fit, row.case, [*itertools.compress(cells, mine)], others)
+                found, _ = witness.place(replace(table, rows=others), row.case, [*itertools.compress(cells, mine)])
                 placed += sum(map(bool, found))
                 own = zip(found, cells, mine, strict=True) if found else ()
                 wrong += [(row.row, boards) for cell, text, is_mine in own if cell and cell != text * is_mine]
