@@ -190,7 +190,7 @@ def _results(table: rows.TableRows) -> Iterator[tuple[str, Result]]:
 
 
 def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
-    """Keep results, once where they are repeated; second values of a row's figures make a row of their own."""
+    """Keep results, once where they are repeated; second values of a row make a row of their own."""
     printed: dict[tuple[str, str, str], list[Result]] = {}
     for board, result in found:
         printed.setdefault((board, result.benchmark, result.case), []).append(result)
@@ -198,7 +198,7 @@ def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
     for (board, benchmark, case), of_row in printed.items():
         first: dict[str, tuple[Published, Result]] = {}
         second: dict[str, tuple[Published, Result]] = {}
-        for result, cell in ((result, cell) for result in of_row for cell in result.published):
+        for cell, result in ((cell, one) for one in of_row for cell in one.published):
             before, _ = first.setdefault(cell.metric, (cell, result))
             if _value(before) == _value(cell):
                 if cell is not before:

@@ -116,9 +116,10 @@ def complete(done: TableRows, place: Place) -> None:
         case, cells = row_key(row.cells, done.match.table)[0], row.cells[keys:]
         placed, how = place(done, case, cells)
         if placed:
-            done.notes.remark(row.line, f"the row {case!r} lacks cells: the others are put into columns {how}")
+            lacks = f"the row {case!r} lacks cells:"
+            done.notes.remark(row.line, f"{lacks} the others are put into columns {how}")
             if left := sum(map(bool, cells)) - sum(map(bool, placed)):
-                done.refuse(row, f"the row {case!r} lacks cells: the board of {left} is unknown", left)
+                done.refuse(row, f"{lacks} the board of {left} is unknown", left)
         _read(done, replace(row, cells=(*row.cells[:keys], *placed)) if placed else row)
     done.rows.sort(key=lambda read: read.row.line)
     _order(done)
@@ -211,4 +212,5 @@ def _gaps(done: TableRows) -> None:
         for row, of_row in zip(done.rows, places, strict=True):
             if len(places) > have >= least and place not in of_row:
                 whose = f" for {column.board}" if column.board else ""
-                done.notes.remark(row.row.line, f"{row.case} has no {column.metric}, as the other rows do{whose}")
+                reason = f"{row.case} has no {column.metric}, as the other rows do{whose}"
+                done.notes.remark(row.row.line, reason)

@@ -50,8 +50,6 @@ class _CsvTable(Directive):
         return [node]
 
 
-
-
 def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
     document, problems, warnings = _parse(text, name)

@@ -72,11 +72,12 @@ def shortened(imported):
         fit, short = table.match, table.short
         whole = [row for row in table.rows if row.row.line not in {one.line for one in short}]
         for row in whole:
-            cells, others = row.row.cells[len(fit.table.keys) :], [one for one in whole if one != row]
+            cells = row.row.cells[len(fit.table.keys) :]
+            others = replace(table, rows=[one for one in whole if one != row])
             sets = (itertools.combinations(fit.boards, count) for count in range(1, len(fit.boards)))
             for boards in itertools.chain(*sets):
                 mine = [column.board in boards for column in fit.columns]
-                found, _ = witness.place(replace(table, rows=others), row.case, [*itertools.compress(cells, mine)])
+                found, _ = witness.place(others, row.case, [*itertools.compress(cells, mine)])
                 placed += sum(map(bool, found))
                 own = zip(found, cells, mine, strict=True) if found else ()
                 wrong += [(row.row, boards) for cell, text, is_mine in own if cell and cell != text * is_mine]
