@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from evmperf.judge.published import declared, identity, record, scatter, source
 from evmperf.judge.published.scatter import History
@@ -77,6 +77,11 @@ class Remark:
     """Remarks of the kind in the table that are folded behind it."""
 
     @property
+    def key(self) -> Key:
+        """The figure that it is about."""
+        return Key(self.table, self.row, self.column)
+
+    @property
     def question(self) -> str:
         """What it asks."""
         return _KINDS[self.kind]
@@ -97,7 +102,6 @@ class Side:
     doubted: frozenset[Key] = frozenset()
     last: tuple[int, ...] = ()
     name: str = ""
-    lines: Mapping[Key, int] = field(default_factory=dict)
     relative: str = ""
     """The board whose history it is, where the board has none."""
 
@@ -110,7 +114,8 @@ class Side:
         """A remark on one figure."""
         figure = self.figures[key]
         text = f"{figure_text(figure.mean, figure.low, figure.high)} {figure.unit}".strip()
-        return Remark(kind, self.board, *key, text, against, self.lines.get(key, 0), odds)
+        (line,) = (cell.line for cell in figure.result.published if cell.metric == key.metric)
+        return Remark(kind, self.board, *key, text, against, line, odds)
 
 
 @dataclass(frozen=True)
@@ -138,25 +143,17 @@ def review(
     _comparable(imported, olds)
     habits = moves.known(before)
     found, sides = list(_form(imported, text)), []
-    rows: dict[str, dict[int, str]] = {}
-    for result in (one for results in imported.results.values() for one in results):
-        rows.setdefault(result.benchmark, {}).update(
-            dict.fromkeys((c.line for c in result.published), result.case)
-        )
     for board, results in imported.results.items():
         side = _side(imported, board, olds, figures(results))
         sides.append(side)
-        side.lines = {Key(r.benchmark, r.case, c.metric): c.line for r in results for c in r.published}
         told: set[Key] = set()
         # What one look explains is not asked about again.
-        looks = [_evidence(side, text), _elsewhere(side, imported, until)]
-        looks += [_exchanged(side), _tables(side, habits)] if not side.relative else []
-        for look in (*looks, _jumps(side, habits)):
-            fresh = [one for one in look if Key(one.table, one.row, one.column) not in told]
-            told |= {Key(one.table, one.row, one.column) for one in fresh}
+        looks = (_evidence(side, text), _elsewhere(side, imported, until), _exchanged(side))
+        for look in (*looks, _tables(side, habits), _jumps(side, habits), _noise(side, habits)):
+            fresh = [one for one in look if one.key not in told]
+            told |= {one.key for one in fresh}
             found += fresh
-        found += [o for o in _noise(side, habits) if Key(o.table, o.row, o.column) not in told]
-        found += [] if side.relative else [*_copied(side), *_order(side), *_missing(side, rows)]
+        found += [] if side.relative else [*_copied(side), *_order(side), *_missing(side, imported)]
     return GuideReview(imported, sides, ordered(found))
 
 
@@ -273,9 +270,11 @@ def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
 
 
 def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, float]]]:
-    """The last release's figures and these, by table and metric, where both are above zero."""
+    """The last release's figures and these, by table and metric, where both are above zero; none of a
+    relative's.
+    """
     columns: dict[tuple[str, str], list[tuple[Key, float, float]]] = {}
-    for key, figure in side.figures.items():
+    for key, figure in side.figures.items() if not side.relative else ():
         if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
             columns.setdefault((key.benchmark, key.metric), []).append((key, earlier[-1], figure.mean))
     return columns
@@ -393,34 +392,32 @@ def _order(side: Side) -> Iterator[Remark]:
                 yield side.remark("order", large, f"{times:.1f} times as much with {small.case}", ODDS / 4)
 
 
-def _missing(side: Side, rows: Mapping[str, Mapping[int, str]]) -> Iterator[Remark]:
-    """Tables of the board's last release that the guide has not, or of its other boards: `rows` by table."""
+def _missing(side: Side, imported: ImportedGuide) -> Iterator[Remark]:
+    """Tables of the board's last release that the guide has not, or only of its other boards."""
     before = {key.benchmark for key, series in side.history.items() if side.last in series}
     gone = sorted(before - {key.benchmark for key in side.figures})
-    odds = ODDS / 2 if len(gone) * 3 >= len(before) else ODDS
     for table in gone:
         against = f"{counted(len(gone), 'table')} of {len(before)} in {side.name} missing"
-        for line, row in rows.get(table, {1: ""}).items():
-            sure = odds if table not in rows else ODDS / 4
-            yield Remark("missing", side.board, table, row, "", "no figures", against, line, sure)
+        of_table = (r for results in imported.results.values() for r in results if r.benchmark == table)
+        rows = {cell.line: result.case for result in of_table for cell in result.published}
+        odds = ODDS / 4 if rows else ODDS / 2 if len(gone) * 3 >= len(before) else ODDS
+        for line, row in (rows or {1: ""}).items():
+            yield Remark("missing", side.board, table, row, "", "no figures", against, line, odds)
 
 
 def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
     """Rows and tables that pages or readers cannot show: of another length than their header, unknown."""
     names: dict[int, str] = {}
+    told = set()
     for table, match in zip(imported.source.tables, imported.matches, strict=True):
         name = match.match.table.benchmark if match else table.caption or " / ".join(table.section[-1:])
         names |= dict.fromkeys(range(table.line, table.line + table.text.count("\n") + 2), name)
-    told = set()
-    for table in imported.source.tables:
-        for printed in table.rows:
-            if (has := len(printed.cells)) != (needs := len(table.header)) and has:
-                told.add(printed.line)
-                reason = f"{counted(has, 'cell')} below a header of {needs}"
-                name = names.get(table.line, "")
-                yield Remark(
-                    "form", "", name, printed.cells[0][:60], "", "a row", reason, printed.line, ODDS / 3
-                )
+        needs = len(table.header)
+        for printed in (row for row in table.rows if len(row.cells) not in (0, needs)):
+            told.add(printed.line)
+            reason = f"{counted(len(printed.cells), 'cell')} below a header of {needs}"
+            row = printed.cells[0][:60]
+            yield Remark("form", "", name, row, "", "a row", reason, printed.line, ODDS / 3)
     for problem in (one for one in imported.unknown if one.line not in told):
         where = names.get(problem.line, "")
         row = problem.text.split("\n")[0][:60]
