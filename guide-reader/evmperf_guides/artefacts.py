@@ -3,7 +3,6 @@ Each rule names the fault of TI's programs that it looks for (docs/performance-g
 not judged").
 """
 
-import fnmatch
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -36,21 +35,18 @@ _BUSY = 50.0
 
 
 def doubts(figures: Figures, board: str) -> dict[Key, str]:
-    """Why figures are not judged, by key; all figures of one run are needed, as they are compared."""
+    """Why published figures are not judged, by key; all figures of a run are needed, as they are compared."""
     reasons: dict[Key, str] = {}
-    by_benchmark: dict[str, dict[Key, Figure]] = {}
+    for key, why in itertools.chain(*(rule(figures) for rule in _RULES), _impossible(figures, board)):
+        reasons.setdefault(key, why)
+    return {key: reasons[key] for key, figure in figures.items() if key in reasons and figure.published}
+
+
+def _impossible(figures: Figures, board: str) -> Iterator[Doubt]:
+    """What no bus carries: a cache was measured, or a digit is wrong."""
     for key, figure in figures.items():
-        by_benchmark.setdefault(key.benchmark, {})[key] = figure
-    for benchmark, of_table in by_benchmark.items():
-        for rule in (rule for pattern, rule in _RULES if fnmatch.fnmatchcase(benchmark, pattern)):
-            for key, why in rule(of_table):
-                reasons.setdefault(key, why)
-    for key, figure in figures.items():
-        # What no bus carries: a cache was measured, or a digit is wrong.
-        why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board)
-        if why and figure.published:
-            reasons.setdefault(key, why)
-    return reasons
+        if why := buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board):
+            yield key, why
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:
@@ -66,9 +62,8 @@ def _busy_for_nothing(figures: Figures) -> Iterator[Doubt]:
     """A link that moves nothing while the processor is busy with it."""
     for key, figure in figures.items():
         load = figures.get(key._replace(metric="cpu_load"))
-        if key.metric != "throughput" or not figure.published or load is None:
-            continue
-        if figure.mean < _LITTLE_MBIT and load.mean > _BUSY:
+        idle = key.metric == "throughput" and figure.mean < _LITTLE_MBIT
+        if key.benchmark.startswith("eth_") and idle and load and load.mean > _BUSY:
             yield key, f"{figure.mean:g} {figure.unit} at {load.mean:g} % load"
 
 
@@ -77,10 +72,9 @@ def _implausible(figures: Figures) -> Iterator[Doubt]:
     for key, figure in figures.items():
         table = tables().get(key.benchmark)
         metric = table.metric(key.case, key.metric) if table else None
-        if metric is None or not figure.published:
+        if metric is None:
             continue
-        percent = metric.unit == Unit.PERCENT
-        low, high = max(metric.low, 0.0), _LOAD if percent else metric.high
+        low, high = max(metric.low, 0.0), _LOAD if metric.unit == Unit.PERCENT else metric.high
         bounds = [value for value in (figure.low, figure.high) if value]  # 0.00 is a little, rounded off
         mean = [figure.mean] if figure.mean or low > 0 else []
         if wrong := [value for value in (*mean, *bounds) if not low <= value <= high]:
@@ -90,13 +84,11 @@ def _implausible(figures: Figures) -> Iterator[Doubt]:
 def _audio(figures: Figures) -> Iterator[Doubt]:
     """A codec that cannot do a rate takes a neighbour's, and its bit rate says which."""
     for key, figure in figures.items():
-        if key.metric != "throughput" or not key.case.isdigit():
-            continue
-        rate = figure.mean / _BITS_PER_SAMPLE
-        if abs(rate - int(key.case)) > _OFF_RATE * int(key.case):
-            for metric in ("throughput", "cpu_load"):
-                if (same := key._replace(metric=metric)) in figures:
-                    yield same, f"the codec ran at {rate:.0f} Hz, not at {key.case}"
+        if key.benchmark.startswith("audio_") and key.metric == "throughput" and key.case.isdigit():
+            rate = figure.mean / _BITS_PER_SAMPLE
+            if abs(rate - int(key.case)) > _OFF_RATE * int(key.case):
+                why = f"the codec ran at {rate:.0f} Hz, not at {key.case}"
+                yield from ((key._replace(metric=metric), why) for metric in ("throughput", "cpu_load"))
 
 
 def _two_operations(figures: Figures) -> Iterator[Doubt]:
@@ -107,7 +99,7 @@ def _two_operations(figures: Figures) -> Iterator[Doubt]:
     rows, shared, following = [], 0, dict(itertools.pairwise(_MEMORY))
     for key, figure in figures.items():
         match = re.fullmatch(r"bw_mem-(\w+)-([1248]mb)", key.case)
-        if match and match[1] in following and figure.published and figure.low is not None:
+        if match and match[1] in following and figure.low is not None:
             rows.append(key)
             other = figures.get(key._replace(case=f"bw_mem-{following[match[1]]}-{match[2]}"))
             shared += bool(other and {figure.low, figure.high} & {other.low, other.high, other.mean})
@@ -118,63 +110,66 @@ def _two_operations(figures: Figures) -> Iterator[Doubt]:
 def _spoilt_latencies(figures: Figures) -> Iterator[Doubt]:
     """A second, empty reading of 0.00 halves a mean; two decimals leave nothing of another."""
     for key, figure in figures.items():
-        if key.case == "latency_for_1.00_mb_block_size" and figure.published and figure.low == 0:
+        if key.case == "latency_for_1.00_mb_block_size" and figure.low == 0:
             yield key, "half of the true value, its minimum is an empty reading"
-        if key.case == "lat_proc-proccall" and figure.published and figure.mean < 0.1:
+        if key.case == "lat_proc-proccall" and figure.mean < 0.1:
             yield key, "rounded to one or two hundredths"
 
 
 def _clock(figures: Figures) -> Iterator[Doubt]:
     """A clock that the Dhrystones rule out: DMIPS per MHz beyond what any core does."""
-    rows = {key.case: key for key in figures if key.benchmark == "dhrystone" and key.metric == "perf"}
-    if not {"dhrystone_per_second", "cpu_clock"} <= rows.keys():
-        return
-    rate, clock = figures[rows["dhrystone_per_second"]], figures[rows["cpu_clock"]]
-    if clock.published and clock.mean and rate.mean / _DHRYSTONES_PER_DMIPS / clock.mean > _DMIPS_PER_MHZ:
-        for key in (rows[case] for case in ("cpu_clock", "dhrystone_per_mhz") if case in rows):
-            yield key, f"no core does that at {clock.mean:g} MHz: the clock is wrong"
+    cases = ("dhrystone_per_second", "cpu_clock", "dhrystone_per_mhz")
+    rate, clock, per_mhz = (Key("dhrystone", case, "perf") for case in cases)
+    mhz = figures[clock].mean if {rate, clock} <= figures.keys() else 0.0
+    if mhz and figures[rate].mean / _DHRYSTONES_PER_DMIPS / mhz > _DMIPS_PER_MHZ:
+        why = f"no core does that at {mhz:g} MHz: the clock is wrong"
+        yield from ((key, why) for key in (clock, per_mhz))
 
 
 def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
     """A run that moved nothing, published with its zeros."""
-    for case in {key.case for key in figures}:
-        row = {key.metric: (key, f) for key, f in figures.items() if key.case == case}
-        if all(f.published for _, f in row.values()) and any(
-            (f.mean < _LITTLE_MBIT and metric == "throughput") or (f.mean == 0 and metric == "kpps")
-            for metric, (_, f) in row.items()
-        ):
-            yield from ((key, "a failed run, published") for key, _ in row.values())
+    failed = {
+        key[:2]
+        for key, figure in figures.items()
+        if (key.metric == "throughput" and figure.mean < _LITTLE_MBIT)
+        or (key.metric == "kpps" and figure.mean == 0)
+    }
+    for key in figures:
+        if key.benchmark.startswith("ipsec_") and key[:2] in failed:
+            yield key, "a failed run, published"
 
 
 def _payloads(figures: Figures) -> Iterator[Doubt]:
     """Throughput is packets times payload; other rows mix two payloads, or have lost packets."""
-    for key, figure in figures.items():
-        if key.metric == "throughput" and figure.published and payload(figures, key) == 0:
+    for key in figures:
+        if "_udp_" in key.benchmark and key.metric == "throughput" and payload(figures, key) == 0:
             for metric in ("throughput", "kpps"):
                 yield key._replace(metric=metric), "throughput is not packets times one payload"
 
 
 def _total(figures: Figures) -> Iterator[Doubt]:
     """A total that is not the sum of the rails above it."""
-    powers = {key.case: (key, f) for key, f in figures.items() if key.metric == "power"}
-    rails = [f.mean for case, (_, f) in powers.items() if case != "Total"]
-    if "Total" in powers and len(rails) > 1:
-        key, total = powers["Total"]
-        slack = _SUM_SLACK * len(rails) + 1e-9
-        if total.published and abs(total.mean - sum(rails)) > slack:
-            yield key, f"not the sum of its rails, {sum(rails):.2f}"
+    rails: dict[str, list[float]] = {}
+    for key, figure in figures.items():
+        if key.benchmark.startswith("lpm_power_") and key.metric == "power" and key.case != "Total":
+            rails.setdefault(key.benchmark, []).append(figure.mean)
+    for table, powers in rails.items():
+        total = figures.get(key := Key(table, "Total", "power"))
+        slack = _SUM_SLACK * len(powers) + 1e-9
+        if total and len(powers) > 1 and abs(total.mean - sum(powers)) > slack:
+            yield key, f"not the sum of its rails, {sum(powers):.2f}"
 
 
 _RULES = (
-    ("audio_*", _audio),
-    ("lmbench", _two_operations),
-    ("lmbench", _spoilt_latencies),
-    ("dhrystone", _clock),
-    ("ipsec_*", _failed_ipsec),
-    ("*_udp_*", _payloads),
-    ("lpm_power_*", _total),
-    ("eth_*", _busy_for_nothing),
-    ("*", _printed_again),
-    ("*", _implausible),
+    _audio,
+    _two_operations,
+    _spoilt_latencies,
+    _clock,
+    _failed_ipsec,
+    _payloads,
+    _total,
+    _busy_for_nothing,
+    _printed_again,
+    _implausible,
 )
-"""Benchmarks and what looks for a fault in their tables."""
+"""What looks for a fault in a run; of a figure the first counts."""

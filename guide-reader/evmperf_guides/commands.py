@@ -42,8 +42,10 @@ def _import(options: argparse.Namespace) -> int:
             what = "remark" if problem.kept else "table not known" if problem.table else "not read"
             note(f"{file} line {problem.line}: {what}: {problem.reason}")
         unknown |= bool(imported.unknown)
-        boards = ", ".join(imported.results) or "no board"
-        print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
+        boards, lost = ", ".join(imported.results) or "no board", imported.unknown_cells
+        about = f"{counted(len(imported.matches), 'table')}, {counted(imported.cells, 'cell')}, "
+        about += f"{imported.cells - lost} known, {lost} unknown, {counted(len(imported.remarks), 'remark')}"
+        print(f"{file}: {imported.os} {imported.release}, {boards}: {about}")
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")
@@ -92,8 +94,8 @@ def of_text(
     text: str, name: str, release: str = "", olds: list[ImportedGuide] | None = None
 ) -> review.GuideReview:
     """Review a guide's text; raises UsageError for one that is none, or of which nothing can be read."""
-    imported = importer.interpret(text, name, release)
-    if others := imported.following:
+    imported, *others = importer.interpret_all(text, name, release)
+    if others:
         note(f"{name}: holds {counted(len(others), 'further guide')}: only the first is reviewed")
     if not imported.results:
         raise UsageError(f"{name}: no table of it can be read: `evmperf import-guide {name}` says why")

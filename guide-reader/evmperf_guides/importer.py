@@ -24,7 +24,7 @@ from evmperf.model.results import Published, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions
-from evmperf_guides import match, rows, settle, steady
+from evmperf_guides import match, rows, rst, settle, steady
 from evmperf_guides.source import UNKNOWN_OS, Notes, Problem, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
@@ -33,8 +33,8 @@ NO_BOARD = "unknown-board"
 
 @dataclass
 class ImportedGuide(Notes):
-    """What a guide holds. Counts are of the cells of its csv-tables (keys included); `following` are
-    further guides in the same file, `dated` says whether the release is that of the date in its name.
+    """What a guide holds. Counts are of the cells of its csv-tables (keys included); `dated` says whether the
+    release is that of the date in its file's name.
     """
 
     file: str
@@ -47,7 +47,6 @@ class ImportedGuide(Notes):
     """What each table of the source is."""
     cells: int = 0
     sha256: str = ""
-    following: tuple[ImportedGuide, ...] = ()
     dated: bool = False
     conditions: conditions.Conditions | None = None
 
@@ -61,49 +60,42 @@ class ImportedGuide(Notes):
         """What was read and is doubtful."""
         return [problem for problem in self.problems if problem.kept]
 
-    def summary(self) -> str:
-        """One line for people."""
-        return (
-            f"{counted(len(self.matches), 'table')}, {counted(self.cells, 'cell')}, "
-            f"{self.cells - self.unknown_cells} known, "
-            f"{self.unknown_cells} unknown, {counted(len(self.remarks), 'remark')}"
-        )
-
 
 def load(file: Path, release: str = "", os: str = "", board: str = "") -> ImportedGuide:
-    """Read a guide; raises UsageError, with the line, for a file that cannot be followed."""
-    text = inputs.text(file, limits.GUIDE_BYTES)
-    imported = interpret(text, str(file), release, os, board)
-    try:
-        imported.conditions = conditions.read(file, text)
-    except UsageError as error:
-        imported.remark(1, f"{error}; not used")
-    if kept := imported.conditions:
-        imported.results = {board: [*kept.merged(board, of)] for board, of in imported.results.items()}
-    return imported
+    """Read a file's first guide; raises UsageError, with the line, for a file that cannot be followed."""
+    return load_all(file, release, os, board)[0]
 
 
 def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[ImportedGuide]:
     """All guides in a file; raises what `load` raises."""
-    first = load(file, release, os, board)
-    return [first, *first.following]
+    text = inputs.text(file, limits.GUIDE_BYTES)
+    imported = interpret_all(text, str(file), release, os, board)
+    first = imported[0]
+    try:
+        first.conditions = conditions.read(file, text)
+    except UsageError as error:
+        first.remark(1, f"{error}; not used")
+    if kept := first.conditions:
+        first.results = {board: [*kept.merged(board, of)] for board, of in first.results.items()}
+    return imported
 
 
 def interpret(
     text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
 ) -> ImportedGuide:
-    """The figures of a guide's text; `release` and `os` where its title does not say. A further guide in the
-    same text is among `following`. Raises UsageError for a text that states no release or has no table.
+    """The first guide of `interpret_all`."""
+    return interpret_all(text, name, release, os, board)[0]
+
+
+def interpret_all(text: str, name: str, release: str, os: str = "", board: str = "") -> list[ImportedGuide]:
+    """The guides of a text, whose `release` and `os` are used where titles do not say them. Raises UsageError
+    for one that states no release or has no table.
     """
     parts = guides(text.removeprefix("\ufeff"))  # a byte order mark
-    first, *others = (_interpret(part, name, release, os, board) for part in parts)
-    first.following = tuple(others)
-    return first
+    return [_interpret(part, name, release, os, board) for part in parts]
 
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
-    from evmperf_guides import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
-
     source = rst.read(text, name)
     file, by_name = Path(name).name, system_of(Path(name).stem)
     by_date = "" if source.release or release else record.of_date(file)
@@ -113,48 +105,40 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     if not source.tables:
         raise UsageError(f"{name} line 1: has no csv-table, so it is not a performance guide")
     system = source.os or by_name or os or UNKNOWN_OS
-    imported = ImportedGuide(file, source, release, system, dated=bool(by_date))
-    imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    imported = ImportedGuide(file, source, release, system, sha256=digest, dated=bool(by_date))
     named = settle.boards(source, board)
-    _remark_on_origin(imported, os, by_name)
+    if system == UNKNOWN_OS:
+        imported.remark(1, "the operating system is unknown: name it with --os")
+    for other, where in ((os, "--os"), (by_name, "the file's name")):
+        if other not in ("", system):
+            imported.remark(1, f"it names {system}, {where} names {other}: taken as {system}")
+    if imported.dated:
+        imported.remark(1, f"the release {release} follows from the date in the file's name")
     imported.problems += [*source.problems, *named.problems]
-    witness = settle.Witness(system, imported.file, release)
+    witness = settle.Witness(system, file, release, named)
     fits = zip(source.tables, settle.tables(source.tables, witness), strict=True)
-    imported.matches += [_read(imported, table, settled, named, witness) for table, settled in fits]
+    imported.matches += [_read(imported, table, settled, witness) for table, settled in fits]
     witness.tables = [table for table in imported.matches if table]
     for table in witness.tables:
         rows.complete(table, witness.place)
-    _keep(imported, itertools.chain.from_iterable(map(_results, witness.tables)))
+    found = (one for table in witness.tables for one in _results(table))
+    _keep(imported, ((board, result) for board, result in found if board not in named.misspelt))
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
 
 
-def _remark_on_origin(imported: ImportedGuide, os: str, by_name: str) -> None:
-    """Note operating system and release that the guide itself does not say."""
-    if imported.os == UNKNOWN_OS:
-        imported.remark(1, "the operating system is unknown: name it with --os")
-    for other, where in ((os, "--os"), (by_name, "the file's name")):
-        if other not in ("", imported.os):
-            imported.remark(1, f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
-    if imported.dated:
-        imported.remark(1, f"the release {imported.release} follows from the date in the file's name")
-
-
 def _read(
-    imported: ImportedGuide,
-    source: SourceTable,
-    settled: match.Settled,
-    named: settle.Boards,
-    witness: settle.Witness,
+    imported: ImportedGuide, source: SourceTable, settled: match.Settled, witness: settle.Witness
 ) -> rows.TableRows | None:
     """Read one table but for its short rows; None for a table that is not known, or of no known board."""
-    count = sum(len(row.cells) for row in source.rows)
+    count, named = sum(len(row.cells) for row in source.rows), witness.named
     imported.cells += count
     fit, why = settled.match, settled.why
     lone = headed = settle.headed(source, named)
     if fit and not fit.boards and not lone:
-        lone = witness.board(source, fit, named)
+        lone = witness.board(source, fit)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
     if fit is None or (not fit.boards and not lone):
         imported.refuse(Problem(source.line, why, source.text, table=True), count)
@@ -165,7 +149,7 @@ def _read(
     if not fit.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
         fit = replace(fit, columns=tuple(replace(column, board=lone) for column in fit.columns))
-    return rows.read(rows.TableRows(source, fit, imported, imported.release, lone, named.misspelt))
+    return rows.read(rows.TableRows(source, fit, imported, imported.release, lone))
 
 
 def _results(table: rows.TableRows) -> Iterator[tuple[str, Result]]:

@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards import yamlfile
 from evmperf.judge.published import identity
@@ -16,6 +15,7 @@ from evmperf.model.errors import UsageError
 Meaning = Mapping[str, str]
 """Values by quantity: {"device": "emmc", "system": "ext4"}."""
 
+_FILE = Path(__file__).with_name("meaning.yaml")
 _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 """A value of an inner heading and the outer heading's that it refines."""
 
@@ -67,13 +67,7 @@ def about(table: Table) -> Meaning:
 @functools.cache
 def common() -> frozenset[str]:
     """Words of headings and captions that tell no two tables apart."""
-    return frozenset(str(_data()["common words"]).split())
-
-
-@functools.cache
-def _data() -> dict[str, Any]:
-    data: dict[str, object] = yamlfile.read(Path(__file__).with_name("meaning.yaml"))
-    return data
+    return frozenset(yamlfile.read(_FILE)["common words"].split())
 
 
 @functools.cache
@@ -83,5 +77,5 @@ def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
             value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
             for value, patterns in values.items()
         }
-        for quantity, values in _data()["quantities"].items()
+        for quantity, values in yamlfile.read(_FILE)["quantities"].items()
     }

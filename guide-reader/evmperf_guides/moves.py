@@ -8,7 +8,6 @@ import statistics
 from dataclasses import dataclass, field
 
 from evmperf.judge.published import record, scatter
-from evmperf.judge.published.record import Entry
 from evmperf.judge.published.scatter import History
 from evmperf.model.figures import Key
 
@@ -44,13 +43,10 @@ class Habits:
 @functools.cache
 def known(before: str = "") -> Habits:
     """The habits of the record's boards. With `before` (YYYY-MM-DD), older guides alone count."""
-    boards: dict[tuple[str, str], list[Entry]] = {}
-    for entry in record.entries():
-        if not before or entry.date < before:
-            boards.setdefault((entry.board, entry.os), []).append(entry)
     found = Habits()
-    for mine in boards.values():
-        mine.sort(key=lambda entry: entry.place)
+    entries = (entry for entry in record.entries() if not before or entry.date < before)
+    for _, group in itertools.groupby(entries, key=lambda entry: (entry.board, entry.os)):
+        mine = sorted(group, key=lambda entry: entry.place)
         _add_moves(found, scatter.of_entries(mine, doubtful=False))
         for case, value in (pair for entry in mine for pair in record.values(entry)):
             if value.low is not None and value.high is not None and value.mean > 0 and not value.doubt:

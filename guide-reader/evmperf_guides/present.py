@@ -13,7 +13,7 @@ from evmperf.model.stats import figure_text, percent, rounded
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, markdown_table, sparkline
-from evmperf_guides.review import LEAST, GuideReview, Remark, Side
+from evmperf_guides.review import LEAST, GuideReview, Side
 
 QUESTIONS = 5
 """Questions that page and Markdown show at once."""
@@ -38,20 +38,14 @@ def lines(reviewed: GuideReview, cases: bool = False) -> Iterator[str]:
     for one in reviewed.shown:
         yield f"line {one.line}: {line(str(one))}"
         if cases and one.row and one.kind in ("jump", "exchanged", "noise", "copied", "evidence", "order"):
-            yield f"  pytest --lg-env BOARD.yaml -k {again(one)}"
-
-
-def again(remark: Remark) -> str:
-    """What measures the case of a remark again, for pytest's -k."""
-    return f"'{remark.table} and {remark.row}'" if remark.row.replace("_", "").isalnum() else remark.table
+            is_word = one.row.replace("_", "").isalnum()
+            case = f"'{one.table} and {one.row}'" if is_word else one.table
+            yield f"  pytest --lg-env BOARD.yaml -k {case}"
 
 
 def as_json(reviewed: GuideReview) -> str:
     """Every remark, folded ones too."""
-    names = ("kind", "board", "table", "row", "column", "figure", "against", "line", "folded")
-    remarks = [
-        {name: asdict(one)[name] for name in names} | {"question": one.question} for one in reviewed.remarks
-    ]
+    remarks = [asdict(one) | {"question": one.question} for one in reviewed.remarks]
     guide = reviewed.guide
     about = {"guide": guide.file, "os": guide.os, "release": guide.release, "boards": list(guide.results)}
     return msgspec.json.format(msgspec.json.encode(about | {"remarks": remarks}), indent=1).decode() + "\n"

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.judge.published import declared, identity, record, scatter, source
@@ -177,15 +177,11 @@ def _comparable(imported: ImportedGuide, olds: Sequence[ImportedGuide]) -> None:
     mine = {identity.board(board) for board in imported.results}
     for old in olds:
         if not mine & {identity.board(board) for board in old.results}:
-            names = (
-                f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results) or 'of a board'}"
-            )
+            names = f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results)}"
             raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
         if record.same_time(old.release) >= record.same_time(imported.release):
-            raise UsageError(
-                f"{old.file}: is of release {old.release}, not older than {imported.release}: "
-                f"name the new guide first"
-            )
+            releases = f"{old.release}, not older than {imported.release}"
+            raise UsageError(f"{old.file}: is of release {releases}: name the new guide first")
 
 
 def _side(
@@ -216,8 +212,7 @@ def _side(
 
 def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -> tuple[str, History] | None:
     """The other board of the record with most figures like these, and its history until this release."""
-    own = record.same_time(imported.release)
-    best: tuple[int, str, History] = (0, "", {})
+    own, found = record.same_time(imported.release), []
     for name, entries in record.boards(record.entries()).items():
         known = (e for e in entries if e.os == imported.os and record.same_time(e.release) <= own)
         history = scatter.of_entries(sorted(known, key=lambda entry: entry.place), doubtful=False)
@@ -227,9 +222,9 @@ def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -
             if key in mine and (last := series[max(series)][2]) > 0
         ]
         alike = sum(1 / (1 + LEAST) <= ratio <= 1 + LEAST for ratio in ratios)
-        if name != board and alike > max(best[0], len(ratios) / 2, len(mine) / 2):
-            best = (alike, name, history)
-    return (best[1], best[2]) if best[0] else None
+        if name != board and alike > max(len(ratios) / 2, len(mine) / 2):
+            found.append((alike, name, history))
+    return max(found, key=lambda one: one[0])[1:] if found else None
 
 
 def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Remark]:
@@ -239,9 +234,7 @@ def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Rema
         if record.same_time(entry.release) != own or (until and entry.date >= until):
             continue
         cells = {Key(case.benchmark, case.name, v.metric): v for case, v in record.values(entry)}
-        both = [
-            key for key, figure in side.figures.items() if key in cells and cells[key].unit == figure.unit
-        ]
+        both = [key for key, f in side.figures.items() if key in cells and cells[key].unit == f.unit]
         other = [key for key in both if cells[key].mean != side.figures[key].mean]
         if len(other) * 2 < len(both):
             against = f"in {entry.guide or 'another guide of the release'}"
@@ -321,23 +314,20 @@ def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
         if width >= _VERY_WIDE and _should_be_high(key):
             odds = min(odds, ODDS / 2 / width)
         if odds <= ODDS:
-            yield side.remark(
-                "noise", key, f"a range of {width:.0%}; {odds:.1%} of {count} are as wide", odds
-            )
+            known = f"a range of {width:.0%}; {odds:.1%} of {count} are as wide"
+            yield side.remark("noise", key, known, odds)
 
 
 def _copied(side: Side) -> Iterator[Remark]:
     """Tables with the figures of the last release to the digit, beside others that moved."""
     same: dict[str, dict[Key, bool]] = {}
     for key, figure in side.figures.items():
-        series = side.history.get(key, {})
-        if (
-            side.last in series
-            and series[side.last][1] == figure.unit
-            and key.case not in _quantised(key)
-            and (figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1)
-        ):
-            same.setdefault(key.benchmark, {})[key] = series[side.last][2] == figure.mean
+        table, then = declared.tables().get(key.benchmark), side.history.get(key, {}).get(side.last)
+        # Some programs print few different values.
+        is_quantised = table and key.case in {*table.quotients, "cpu_clock", "dhrystone_per_mhz"}
+        differs = figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1
+        if then and then[1] == figure.unit and differs and not is_quantised:
+            same.setdefault(key.benchmark, {})[key] = then[2] == figure.mean
     whole = [one for of_table in same.values() for one in of_table.values()]
     if not whole or sum(whole) > _MOVED * len(whole):
         return
@@ -345,12 +335,6 @@ def _copied(side: Side) -> Iterator[Remark]:
         if all(of_table.values()) and len(of_table) >= _COPIED:
             against = f"all {len(of_table)} figures are those of {side.name}"
             yield from (side.remark("copied", key, against, _RARE / len(of_table)) for key in of_table)
-
-
-def _quantised(key: Key) -> Collection[str]:
-    """The rows of a table whose program prints few different values."""
-    table = declared.tables().get(key.benchmark)
-    return {*table.quotients, "cpu_clock", "dhrystone_per_mhz"} if table else ()
 
 
 def _evidence(side: Side, text: str) -> Iterator[Remark]:
@@ -376,12 +360,8 @@ def _order(side: Side) -> Iterator[Remark]:
     """A smaller buffer that is more than twice as fast, and rows where it was not so before."""
     columns: dict[tuple[str, str], list[Key]] = {}
     for key, figure in side.figures.items():
-        if (
-            key.case.isdigit()
-            and "throughput" in key.metric
-            and figure.mean > 0
-            and "audio" not in key.benchmark
-        ):
+        is_of_buffer = key.case.isdigit() and "throughput" in key.metric and "audio" not in key.benchmark
+        if is_of_buffer and figure.mean > 0:
             columns.setdefault((key.benchmark, key.metric), []).append(key)
     for keys in columns.values():
         for small, large in itertools.pairwise(sorted(keys, key=lambda key: int(key.case))):

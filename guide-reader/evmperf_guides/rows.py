@@ -2,7 +2,6 @@
 width than its header is refused whole, as its cells may be anybody's, but for what a witness has seen.
 """
 
-import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -50,12 +49,6 @@ def figure(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0)
     return Published(metric, str(unit), mean, low, high, "" if plain else text, line)
 
 
-def decimals(text: str) -> int:
-    """How many decimals the first number of a cell has."""
-    match = _CELL.match(text.strip())
-    return len(match["mean"].partition(".")[2]) if match else 0
-
-
 @dataclass(frozen=True)
 class Read:
     """One row that was read: figures by board, and what its columns of words say."""
@@ -69,16 +62,13 @@ class Read:
 
 @dataclass
 class TableRows:
-    """What was read of a known table. Columns that name no board are those of the board `lone`, those of the
-    boards `without` are left out.
-    """
+    """What was read of a known table. Columns that name no board are those of the board `lone`."""
 
     source: SourceTable
     match: Match
     notes: Notes
     release: str = ""
     lone: str = ""
-    without: Sequence[str] = ()
     rows: list[Read] = field(default_factory=list)
 
     @property
@@ -135,7 +125,7 @@ def _read(done: TableRows, row: GuideRow) -> None:
     table, taken, words = done.match.table, [], []
     for column, text in zip(done.match.columns, row.cells[len(table.keys) :], strict=False):
         board = column.board or done.lone
-        if text.strip().lower() in ("", "n/a") or column.board in done.without:
+        if text.strip().lower() in ("", "n/a"):
             continue
         if column.words:
             words.append((board, column.metric, text.strip()))
@@ -145,7 +135,8 @@ def _read(done: TableRows, row: GuideRow) -> None:
         except CellError as error:
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
     for _, one in taken if not (table.unit_in_cell or table.free_decimals) else ():
-        if one.text and decimals(one.text) != table.decimals:
+        printed = _CELL.match(one.text.strip())
+        if printed and len(printed["mean"].partition(".")[2]) != table.decimals:
             # A point may have been lost.
             others = f"with {table.decimals} decimals as the others are"
             done.notes.remark(one.line, f"{case} {one.metric}: {one.text!r} is not printed {others}")
@@ -153,17 +144,14 @@ def _read(done: TableRows, row: GuideRow) -> None:
 
 
 def _refusal(done: TableRows, row: GuideRow, case: str, unit: str | None) -> str:
-    """Why a row is not read at all; "" if it is, and if all its cells are empty."""
+    """Why a row is not read at all; "" if it is."""
     table, width = done.match.table, len(done.match.table.keys) + len(done.match.columns)
     is_short = len(row.cells) < width and (done.release, case) in table.short_rows
-    empty = len(row.cells) < width and not any(row.cells[len(table.keys) :])
-    if len(row.cells) != width and not is_short and not empty:
+    if len(row.cells) != width and not is_short:
         than = f"{'more' if len(row.cells) > width else 'fewer'} than the {width} of its header"
         return f"the row has {len(row.cells)} cells, {than}: their board is unknown"
     if not table.knows(case):
-        near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
-        hint = f"; did it mean {near[0]!r}?" if near else ""
-        return f"{table.benchmark} has no row {case!r}{hint}"
+        return f"{table.benchmark} has no row {case!r}"
     known = table.row_unit(case)
     if table.units_in_labels and (unit is None or known is None or unit.lower() not in ROW_UNITS[known]):
         return f"unit {unit!r} of {case} is unknown for it"

@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.judge.published import identity, record, scatter
@@ -44,62 +44,47 @@ _DIGITS = 4
 """Digits of figures with decimals that two boards do not have in common by chance."""
 
 
-def captions(sections: Sequence[list[SourceTable | str]]) -> None:
-    """Give each `Table:` line to the table before or after it: as its section shows by taking turns, or else
-    as the guide's other sections have it, or else so that most tables agree with it; else an error.
+@dataclass(frozen=True)
+class Boards:
+    """The boards of a guide, the only one if `lone`, and those in its list of evaluation modules."""
+
+    names: tuple[str, ...]
+    lone: str
+    misspelt: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    modules: frozenset[str]
+    title: str = ""
+
+    def called(self, board: str) -> str:
+        """A board by its name in this guide."""
+        return next((name for name in self.names if identity.same(name, board)), board)
+
+
+def boards(source: Source, given: str = "") -> Boards:
+    """The boards that the headers of a guide name; tables that name none are the `given` one's, or
+    that of the guide's only board, or of the only one in its list of evaluation modules.
     """
-    left, seen = [], set()
-    for here in sections:
-        entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
-        turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
-        if of_turns := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
-            seen.add("before" if of_turns["before"] else "after")
-            _caption(here, "before" if of_turns["before"] else "after")
-        elif {"C", "T"} <= set(turns):
-            left.append(here)
-    for here in left:
-        mine = [table for table in here if isinstance(table, SourceTable)]
-        fits = {}
-        for style in seen if len(seen) == 1 else ("before", "after"):
-            _caption(here, style)
-            fits[style] = sum(map(match.fits_caption, mine))
-        _caption(here, max(fits, key=lambda style: fits[style]))
-        if len(set(fits.values())) < len(fits):
-            for table in mine:
-                table.error = table.error or (
-                    "nothing tells whether the `Table:` lines of its section are captions of the tables "
-                    "before or after them"
-                )
-
-
-def _caption(here: Sequence[SourceTable | str], style: str) -> None:
-    """Set the captions of a section's tables, from the lines `before` or `after` them."""
-    for table in here:
-        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
-            table.caption, table.caption_style = "", "none"
-    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
-        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
-            table.caption, table.caption_style = line, style
-
-
-def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
-    """What each table of a guide is."""
-    settled = [match.identify(table) for table in sources]
-    # Without captions, tables that may be any of as many stand in the order of all guides.
-    numbers = [n for n, one in enumerate(settled) if one.candidates]
-    places = (
-        (t.section, t.rubric, [m.table for m in s.candidates]) for t, s in zip(sources, settled, strict=True)
-    )
-    for mine in (list(group) for _, group in itertools.groupby(numbers, list(places).__getitem__)):
-        for place, number in enumerate(mine):
-            candidates = settled[number].candidates
-            if by_record := witness.table(sources[number], candidates):
-                why = "no caption, and next to this release its boards have only that, with such figures"
-                settled[number] = Settled(by_record, why)
-            elif len(mine) == len(candidates) and not any(sources[n].caption for n in mine):
-                why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
-                settled[number] = Settled(candidates[place], why)
-    return settled
+    lines: dict[str, list[int]] = {}
+    for table in source.tables:
+        for board in {split_header(text)[0] for text in table.header} - {""}:
+            lines.setdefault(board, []).append(table.line)
+    problems: list[Problem] = []
+    misspelt = []
+    for board, at in lines.items():
+        if board in identity.names():
+            continue
+        counts = {other: len(places) for other, places in lines.items() if len(places) > len(at)}
+        often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
+        if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
+            misspelt.append(board)
+            rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
+            problems.append(Problem(at[0], f"{rare}: its figures are not read"))
+    names = tuple(board for board in lines if board not in misspelt)
+    modules = frozenset(identity.of_module(module) for module in source.modules)
+    lone = names[0] if len(names) == 1 else ""
+    if not names and len(modules) == 1:
+        (lone,) = modules
+    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
 
 
 _Reading = tuple[list[int], dict[str, list[Published]]]
@@ -163,8 +148,8 @@ def _test(fit: Match) -> str:
 class Witness:
     """The record, asked for the boards of one guide; that guide's own figures are no witnesses."""
 
-    def __init__(self, os: str, guide: str, release: str) -> None:
-        self.os, self.guide, self.release = os, guide, record.same_time(release)
+    def __init__(self, os: str, guide: str, release: str, named: Boards) -> None:
+        self.os, self.guide, self.release, self.named = os, guide, record.same_time(release), named
         self._alone: dict[tuple[str, ...], str] = {}
         """Boards of tables that name none, by their outer heading."""
         self.tables: Sequence[rows.TableRows] = ()
@@ -173,13 +158,13 @@ class Witness:
     def _history(self, board: str) -> scatter.History:
         return scatter.history(identity.board(board), self.os, self.guide)
 
-    def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
+    def board(self, source: SourceTable, fit: Match) -> str:
         """The only one of a guide's boards that the record has this table of, in the release with it that is
         next to the guide's, if its figures are like those there (a guide that only gives the layout has
         none); where the record has it of none, the board of a table before it, below its outer heading, that
         was so found. "" where there is no such board, or where the list has a name that is not known.
         """
-        mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
+        mine = {identity.board(name) for name in (*self.named.names, *self.named.modules)}
         with_it = [board for board, _ in self._nearest((name, fit.table.benchmark) for name in mine)]
         if "" in mine or len(with_it) > 1:
             return ""
@@ -305,50 +290,24 @@ class Witness:
         return max(*here, *printed) if here and len(printed) >= _MANY else math.inf
 
 
-@dataclass(frozen=True)
-class Boards:
-    """The boards of a guide, the only one if `lone`, and those in its list of evaluation modules."""
-
-    names: tuple[str, ...]
-    lone: str
-    misspelt: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    modules: frozenset[str]
-    title: str = ""
-
-    def called(self, board: str) -> str:
-        """A board by its name in this guide."""
-        return next((name for name in self.names if identity.same(name, board)), board)
-
-
-def boards(source: Source, given: str = "") -> Boards:
-    """The boards that the headers of a guide name; tables that name none are the `given` one's, or
-    that of the guide's only board, or of the only one in its list of evaluation modules.
-    """
-    lines: dict[str, list[int]] = {}
-    for table in source.tables:
-        for board in {split_header(text)[0] for text in table.header} - {""}:
-            lines.setdefault(board, []).append(table.line)
-    problems: list[Problem] = []
-    misspelt = []
-    for board, at in lines.items():
-        if board in identity.names():
-            continue
-        counts = {other: len(places) for other, places in lines.items() if len(places) > len(at)}
-        often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
-        if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
-            misspelt.append(board)
-            rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
-            problems.append(Problem(at[0], f"{rare}: its figures are not read"))
-        elif near := difflib.get_close_matches(board, identity.names(), n=1, cutoff=_ALIKE):
-            reason = f"the board {board!r} is unknown and resembles {near[0]!r}"
-            problems.append(Problem(at[0], reason, kept=True))
-    names = tuple(board for board in lines if board not in misspelt)
-    modules = frozenset(identity.of_module(module) for module in source.modules)
-    lone = names[0] if len(names) == 1 else ""
-    if not names and len(modules) == 1:
-        (lone,) = modules
-    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
+def tables(sources: Sequence[SourceTable], witness: Witness) -> list[Settled]:
+    """What each table of a guide is."""
+    settled = [match.identify(table) for table in sources]
+    # Without captions, tables that may be any of as many stand in the order of all guides.
+    numbers = [n for n, one in enumerate(settled) if one.candidates]
+    places = (
+        (t.section, t.rubric, [m.table for m in s.candidates]) for t, s in zip(sources, settled, strict=True)
+    )
+    for mine in (list(group) for _, group in itertools.groupby(numbers, list(places).__getitem__)):
+        for place, number in enumerate(mine):
+            candidates = settled[number].candidates
+            if by_record := witness.table(sources[number], candidates):
+                why = "no caption, and next to this release its boards have only that, with such figures"
+                settled[number] = Settled(by_record, why)
+            elif len(mine) == len(candidates) and not any(sources[n].caption for n in mine):
+                why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
+                settled[number] = Settled(candidates[place], why)
+    return settled
 
 
 def headed(source: SourceTable, named_boards: Boards) -> str:
@@ -356,9 +315,7 @@ def headed(source: SourceTable, named_boards: Boards) -> str:
     a note below it, or of the guide's title; "" for none.
     """
     for words in (*source.section, source.rubric, source.name):
-        text = _squeezed(words)
-        named = [board for board in named_boards.names if _squeezed(board).startswith(text)]
-        if len(text) >= _HEADING and len(named) == 1:
+        if len(named := _begun(words, named_boards.names)) == 1:
             return named[0]
         if board := identity.of_module(words):
             return named_boards.called(board)
@@ -385,12 +342,9 @@ def mentioned(text: str) -> set[str]:
 
 def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) -> Iterator[str]:
     """Doubts about a table's boards: it is below another's heading, or names none and is taken as `lone`."""
-    mine = {_squeezed(board) for board in fit.boards}
-    others = {_squeezed(board) for board in (*named_boards.names, *identity.names())} - mine
-    for heading in source.section if mine else ():
-        text = _squeezed(heading)
-        is_below, elsewhere = (any(board.startswith(text) for board in names) for names in (mine, others))
-        if len(text) >= _HEADING and elsewhere and not is_below:
+    others = {*named_boards.names, *identity.names()} - {*fit.boards}
+    for heading in source.section if fit.boards else ():
+        if _begun(heading, others) and not _begun(heading, fit.boards):
             yield f"is below {heading!r}, but its header names {', '.join(fit.boards)}"
     board = "" if fit.boards else headed(source, named_boards)
     if not fit.boards and not board:
@@ -399,5 +353,8 @@ def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) ->
         yield f"its header names no board; taken as {board}'s"
 
 
-def _squeezed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+def _begun(heading: str, names: Collection[str]) -> list[str]:
+    """The boards whose names begin with the letters and digits of a heading."""
+    text, *of_names = (re.sub(r"[^a-z0-9]", "", name.lower()) for name in (heading, *names))
+    begun = (len(text) >= _HEADING and name.startswith(text) for name in of_names)
+    return [*itertools.compress(names, begun)]

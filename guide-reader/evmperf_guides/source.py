@@ -33,13 +33,13 @@ class SourceTable:
     """One csv-table: where it is, what it is called, and what it holds."""
 
     line: int
-    section: tuple[str, ...]
     caption: str
     caption_style: str
     """argument, before, after, or none."""
     header: tuple[str, ...]
     rows: list[GuideRow]
     text: str
+    section: tuple[str, ...] = ()
     rubric: str = ""
     below: str = ""
     """Words between it and the next table or heading: notes say which board a table is of."""

@@ -66,7 +66,8 @@ def shortened(imported):
     """Of whole rows of UDP without the cells of some boards: how many of the others are put into columns,
     and the rows and boards of those put into a wrong one.
     """
-    placed, wrong, witness = 0, [], settle.Witness(imported.os, imported.file, imported.release)
+    placed, wrong, named = 0, [], settle.boards(imported.source)
+    witness = settle.Witness(imported.os, imported.file, imported.release, named)
     udp = (table for table in imported.matches if table and "_udp_" in table.match.table.benchmark)
     for table in udp:
         fit, short = table.match, table.short
@@ -128,9 +129,8 @@ def _rendered(imported, text):
     """By section and caption, the tables of a guide like this without its figures: cell by key
     cells and header.
     """
-    empty = importer.interpret(blanked(imported, text), imported.file, imported.release)
-    guides = (empty, *empty.following)
-    empty = next((g for g in guides if g.source.title == imported.source.title), empty)
+    guides = importer.interpret_all(blanked(imported, text), imported.file, imported.release)
+    empty = next((g for g in guides if g.source.title == imported.source.title), guides[0])
     known = {board: figures(results) for board, results in imported.results.items()}
     written = writer.render(
         layout.like(printed.of_guide(empty), known), known, writer.Head(imported.release, imported.os)
