@@ -20,7 +20,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key, figures
 from evmperf.model.records import UnknownRecord
-from evmperf.model.results import Published, Result, SpoolRecord, Status
+from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions
@@ -218,26 +218,22 @@ def _value(figure: Published) -> tuple[float | None, ...]:
 def _doubts(imported: ImportedGuide) -> None:
     """Note and remark on figures that others show to be wrong, by table and reason."""
     for board, results in imported.results.items():
-        of_board, run = figures(results), run_of(imported, board)
-        reasons = steady.doubts(run, of_board)
+        reasons = steady.doubts(run_of(imported, board), figures(results))
+        imported.results[board] = [doubted(result, reasons) for result in results]
         lines: dict[tuple[str, str], list[int]] = {}
-        for key, why in reasons.items():
-            (cell,) = (c for c in of_board[key].result.published if c.metric == key.metric)
-            lines.setdefault((key.benchmark, why), []).append(cell.line)
+        for result in imported.results[board]:
+            for cell in (cell for cell in result.published if cell.doubt):
+                lines.setdefault((result.benchmark, cell.doubt), []).append(cell.line)
         for (benchmark, why), at in lines.items():
             many = counted(len(at), "figure")
             where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
             imported.remark(min(at), f"{benchmark}: {where}: {why}; kept and not judged")
-        imported.results[board] = [doubted(result, reasons) for result in results]
 
 
 def doubted(result: Result, reasons: Mapping[Key, str]) -> Result:
     """A result with the reasons for not judging its figures."""
-    keys = (Key(result.benchmark, result.case, cell.metric) for cell in result.published)
-    cells = (
-        structs.replace(cell, doubt=reasons.get(k, ""))
-        for cell, k in zip(result.published, keys, strict=True)
-    )
+    row = (result.benchmark, result.case)
+    cells = (structs.replace(c, doubt=reasons.get(Key(*row, c.metric), "")) for c in result.published)
     return structs.replace(result, published=tuple(cells))
 
 
@@ -252,11 +248,26 @@ def _lines(numbers: Sequence[int]) -> str:
 def store(imported: ImportedGuide, into: Path) -> list[Path]:
     """Write a run a board, over those of an earlier import; unknown lines go into the first board's."""
     unknown = [UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in imported.unknown]
-    by_board = imported.results or {NO_BOARD: []}
-    return [
-        _store(into, run_of(imported, board), [*results, *([] if number else unknown)])
-        for number, (board, results) in enumerate(by_board.items())
-    ]
+    folders: list[Path] = []
+    for board, results in (imported.results or {NO_BOARD: []}).items():
+        run = run_of(imported, board)
+        target = into / run.id
+        before = read_run(target) if target.exists() else None
+        if before and before.kind != GUIDE:
+            raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
+        if before and run.os == UNKNOWN_OS and before.facts.guide != run.facts.guide:
+            raise UsageError(
+                f"{target}: holds the figures of {before.facts.guide}, and the operating "
+                f"system of {run.facts.guide} is unknown: name it with --os"
+            )
+        with new_folder(into) as scratch:
+            spool = Spool(scratch, run)
+            spool.append(*results, *([] if folders else unknown))
+            if target.exists():
+                shutil.rmtree(target)
+            spool.folder.rename(target)
+        folders.append(target)
+    return folders
 
 
 def run_of(imported: ImportedGuide, board: str) -> Run:
@@ -276,25 +287,6 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
         outcome="imported from a published guide",
         facts=facts,
     )
-
-
-def _store(into: Path, run: Run, records: list[SpoolRecord]) -> Path:
-    target = into / run.id
-    before = read_run(target) if target.exists() else None
-    if before and before.kind != GUIDE:
-        raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
-    if before and run.os == UNKNOWN_OS and before.facts.guide != run.facts.guide:
-        raise UsageError(
-            f"{target}: holds the figures of {before.facts.guide}, and the operating "
-            f"system of {run.facts.guide} is unknown: name it with --os"
-        )
-    with new_folder(into) as scratch:
-        spool = Spool(scratch, run)
-        spool.append(*records)
-        if target.exists():
-            shutil.rmtree(target)
-        spool.folder.rename(target)
-    return target
 
 
 def stored(file: Path, board: str) -> StoredRun:
