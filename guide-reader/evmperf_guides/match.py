@@ -142,19 +142,13 @@ def _spelt(title: str) -> str:
 
 
 def remarks(source: SourceTable, table: Table) -> Iterator[str]:
-    """What is doubtful about a table that was read as the declared one: what others like it say, the
-    heading that caption and header contradict, and words of its caption that neither meaning.yaml nor its
-    file knows: it may be a table of another kind (HSR, jumbo frames, ...).
+    """What is doubtful about a table that was read as the declared one: what others like it say, and the
+    heading that caption and header contradict.
     """
     if table.remark:
         yield table.remark
     if heading := _evidence(source).overruled:
         yield f"read as caption and header say, below {heading!r}"
-    texts = (table.title, *table.captions, *table.section)
-    vocabulary = {*meaning.common(), *(word for text in texts for word in identity.plain(text).split())}
-    words = meaning.unsaid(source.name).split()
-    if strange := [word for word in words if word not in vocabulary and not word.isdigit()]:
-        yield f"read as this table, but its caption also says {', '.join(strange)}"
 
 
 def _evidence(source: SourceTable) -> _Evidence:

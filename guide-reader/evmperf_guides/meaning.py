@@ -15,7 +15,6 @@ from evmperf.model.errors import UsageError
 Meaning = Mapping[str, str]
 """Values by quantity: {"device": "emmc", "system": "ext4"}."""
 
-_FILE = Path(__file__).with_name("meaning.yaml")
 _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 """A value of an inner heading and the outer heading's that it refines."""
 
@@ -28,15 +27,6 @@ def quantities(text: str) -> Meaning:
         quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in patterns
     }
     return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
-
-
-def unsaid(text: str) -> str:
-    """The words of a text that no pattern of meaning.yaml knows."""
-    words = identity.plain(text)
-    for patterns in _patterns().values():
-        for pattern in patterns.values():
-            words = pattern.sub(" ", words)
-    return " ".join(words.split())
 
 
 def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
@@ -65,17 +55,11 @@ def about(table: Table) -> Meaning:
 
 
 @functools.cache
-def common() -> frozenset[str]:
-    """Words of headings and captions that tell no two tables apart."""
-    return frozenset(yamlfile.read(_FILE)["common words"].split())
-
-
-@functools.cache
 def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
     return {
         quantity: {
             value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
             for value, patterns in values.items()
         }
-        for quantity, values in yamlfile.read(_FILE)["quantities"].items()
+        for quantity, values in yamlfile.read(Path(__file__).with_name("meaning.yaml")).items()
     }

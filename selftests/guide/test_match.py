@@ -118,14 +118,6 @@ def test_a_byte_order_mark_is_no_letter(tmp_path):
     assert importer.load(file).unknown == []
 
 
-def test_a_caption_that_says_more_than_is_known_is_remarked_on():
-    imported = guide(storage(("EMMC",), "EMMC EXT4 HS400"))
-    (remark,) = imported.remarks
-    assert remark.reason.startswith("emmc_ext4: ")
-    assert "hs400" in remark.reason
-    assert {r.benchmark for r in imported.results["x1-evm"]} == {"emmc_ext4"}
-
-
 def test_a_table_that_names_no_board_is_its_heading_s():
     power = (
         "{board}\n~~~~~~~~~\n\nTable:  **Deep sleep**\n\n.. csv-table::\n"
