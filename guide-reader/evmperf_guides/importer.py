@@ -139,12 +139,11 @@ def _read(
     lone = headed = settle.headed(source, named)
     if fit and not fit.boards and not lone:
         lone = witness.board(source, fit)
-        why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
+        why = why if lone else "it names no board, and the guide has not exactly one: name it with --board"
     if fit is None or (not fit.boards and not lone):
         imported.refuse(Problem(source.line, why, source.text, table=True), count)
         return None
-    doubtful = [why, *settle.remarks(source, fit, named, lone), *match.remarks(source, fit.table)]
-    for reason in filter(None, doubtful):
+    for reason in filter(None, (why, *settle.remarks(source, fit, named, lone), fit.table.remark)):
         imported.remark(source.line, f"{fit.table.benchmark}: {reason}")
     if not fit.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.

@@ -4,7 +4,7 @@ renamed, `perf` heads nine tables, and some have no caption. Where two contradic
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.judge.published import identity
@@ -33,7 +33,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a table is, and why nothing else; or None, why it is not known, and what it may be."""
+    """What a table is, and what is doubtful about it; or None, why it is not known, and what it may be."""
 
     match: Match | None
     why: str = ""
@@ -141,16 +141,6 @@ def _spelt(title: str) -> str:
     return " ".join(_NO_UNIT.sub("", title.lower()).split()).replace(" (", "(")
 
 
-def remarks(source: SourceTable, table: Table) -> Iterator[str]:
-    """What is doubtful about a table that was read as the declared one: what others like it say, and the
-    heading that caption and header contradict.
-    """
-    if table.remark:
-        yield table.remark
-    if heading := _evidence(source).overruled:
-        yield f"read as caption and header say, below {heading!r}"
-
-
 def _evidence(source: SourceTable) -> _Evidence:
     said, contradiction = meaning.along(source.section)
     inner, overruled = source.section[-1:], ""
@@ -229,7 +219,8 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> S
         where = " / ".join(source.section) or "before the first heading"
         why = f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}"
         return Settled(None, why)
-    return Settled(choice)
+    below = evidence.overruled
+    return Settled(choice, f"read as caption and header say, below {below!r}" if below else "")
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
