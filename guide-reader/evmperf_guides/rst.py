@@ -57,10 +57,11 @@ class _CsvTable(Directive):
 
 def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
-    document, problems, warnings = _parse(text, name)
-    title, body = _title(document)
-    words = TITLE.fullmatch(title.strip())
-    source = Source(title, "", words["release"] or "" if words else "", problems=problems, warnings=warnings)
+    source = Source()
+    document = _parse(text, name, source)
+    source.title, body = _title(document)
+    if words := TITLE.fullmatch(source.title.strip()):
+        source.release = words["release"] or ""
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
     titles: dict[tuple[int, str], int] = {}
@@ -70,7 +71,7 @@ def read(text: str, name: str = "guide") -> Source:
         if (first := titles.setdefault(place, at)) < at:
             reason = f"its section has the title {place[1]!r} in line {first}, too"
             source.warnings.append(Problem(at, reason))
-    source.os = system_of(title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
+    source.os = system_of(source.title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
     _captions(sections)
     # Rows behind a dedent, or below a directive that is not known.
     inside = {table.line + n for table in source.tables for n in range(table.text.count("\n") + 1)}
@@ -80,22 +81,20 @@ def read(text: str, name: str = "guide") -> Source:
     return source
 
 
-def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Problem]]:
-    """The document, what is wrong with it, and what docutils only warns of."""
+def _parse(text: str, name: str, source: Source) -> nodes.document:
+    """The document; what is wrong with it, and what docutils only warns of, is noted."""
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
     settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
         if message["level"] >= utils.Reporter.WARNING_LEVEL and not _SPHINX_WORDS.match(words):
             line, reason = message.get("line") or 1, f"reStructuredText: {' '.join(words.split())}"
             is_read = message["level"] < utils.Reporter.ERROR_LEVEL
-            (warnings if is_read else problems).append(Problem(line, reason))
+            (source.warnings if is_read else source.problems).append(Problem(line, reason))
 
     document.reporter.attach_observer(note)
     # docutils' register is global: our reading of csv-tables is in it for as long as we read.
@@ -110,7 +109,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Pr
     finally:
         register.clear()
         register.update(saved)
-    return document, problems, warnings
+    return document
 
 
 def _row(line: str, number: int) -> GuideRow:
@@ -196,12 +195,9 @@ def _captions(sections: Sequence[list[SourceTable | str]]) -> None:
             _caption(here, style)
             fits[style] = sum(map(match.fits_caption, mine))
         _caption(here, max(fits, key=lambda style: fits[style]))
-        if len(set(fits.values())) < len(fits):
-            for table in mine:
-                table.error = table.error or (
-                    "nothing tells whether the `Table:` lines of its section are captions of the tables "
-                    "before or after them"
-                )
+        why = "nothing tells whether `Table:` lines of its section belong to the tables before or after them"
+        for table in mine if len(set(fits.values())) < len(fits) else ():
+            table.error = table.error or why
 
 
 def _caption(here: Sequence[SourceTable | str], style: str) -> None:

@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.judge.published import identity, record, scatter
@@ -68,8 +68,7 @@ def boards(source: Source, given: str = "") -> Boards:
     for table in source.tables:
         for board in {split_header(text)[0] for text in table.header} - {""}:
             lines.setdefault(board, []).append(table.line)
-    problems: list[Problem] = []
-    misspelt = []
+    misspelt, problems = [], []
     for board, at in lines.items():
         if board in identity.names():
             continue
@@ -87,8 +86,8 @@ def boards(source: Source, given: str = "") -> Boards:
     return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
 
 
-_Reading = tuple[list[int], dict[str, list[Published]]]
-"""The columns of a row's cells, and its figures by board."""
+_Reading = Mapping[str, Sequence[Published]]
+"""The figures of a row, by board."""
 _OfBoard = Sequence[tuple[str, Sequence[Published]]]
 """Case and figures of the rows of one board."""
 
@@ -96,19 +95,18 @@ _OfBoard = Sequence[tuple[str, Sequence[Published]]]
 def _readings(fit: Match, case: str, cells: Sequence[str]) -> list[_Reading]:
     """The ways to read a row that lacks the cells of some boards; [] where a cell is no figure."""
     found: list[_Reading] = []
-    for count in range(1, len(fit.boards)):
-        for boards in itertools.combinations(fit.boards, count):
-            columns = [number for number, column in enumerate(fit.columns) if column.board in boards]
-            if len(columns) != len(cells):
-                continue
-            by_board: dict[str, list[Published]] = {}
-            try:
-                for number, text in zip(columns, cells, strict=True):
-                    read = rows.figures(fit.table, fit.columns[number], case, text, 0) if text else ()
-                    by_board.setdefault(fit.columns[number].board, []).extend(read)
-            except ValueError:
-                return []
-            found.append((columns, by_board))
+    counts = range(1, len(fit.boards))
+    for boards in itertools.chain(*(itertools.combinations(fit.boards, count) for count in counts)):
+        columns = [column for column in fit.columns if column.board in boards]
+        if len(columns) != len(cells):
+            continue
+        reading: dict[str, list[Published]] = {board: [] for board in boards}
+        try:
+            for column, text in zip(columns, cells, strict=True):
+                reading[column.board] += rows.figures(fit.table, column, case, text, 0) if text else ()
+        except rows.CellError:
+            return []
+        found.append(reading)
     return found
 
 
@@ -227,17 +225,14 @@ class Witness:
         if len(fit.boards) > _MOST_BOARDS:
             return [], ""
         readings, how = _readings(fit, case, cells), "as in another guide of the release"
-        fitting = [
-            reading
-            for reading in readings
-            if all(self._printed(fit, case, *mine) for mine in reading[1].items() if mine[1])
-        ]
+        fitting = [one for one in readings if all(self._printed(fit, case, *mine) for mine in one.items())]
         if len(fitting) != 1:
             fitting = self._carried(done, case, readings) if "_udp_" in fit.table.benchmark else []
             how = "by what loads and columns its boards have"
         row = [""] * len(fit.columns)
+        columns = [[n for n, one in enumerate(fit.columns) if one.board in reading] for reading in fitting]
         for number, cell in enumerate(cells):
-            if len(places := {columns[number] for columns, _ in fitting}) == 1:
+            if len(places := {of_reading[number] for of_reading in columns}) == 1:
                 row[places.pop()] = cell
         return (row, how) if any(row) else ([], "")
 
@@ -249,9 +244,9 @@ class Witness:
             for row in twin.short if same and twin.match.table != done.match.table else ():
                 if match.row_key(row.cells, twin.match.table)[0] == case:
                     of_twin = _readings(twin.match, case, row.cells[len(twin.match.table.keys) :])
-                    theirs = {tuple(reading[1]) for reading in self._loaded(twin, case, of_twin)}
-                    if {len(boards) for boards in theirs} == {len(by_board) for _, by_board in possible}:
-                        possible = [reading for reading in possible if tuple(reading[1]) in theirs]
+                    theirs = {tuple(reading) for reading in self._loaded(twin, case, of_twin)}
+                    if {len(boards) for boards in theirs} == {len(reading) for reading in possible}:
+                        possible = [reading for reading in possible if tuple(reading) in theirs]
         return possible
 
     def _loaded(self, done: rows.TableRows, case: str, readings: Sequence[_Reading]) -> list[_Reading]:
@@ -260,23 +255,21 @@ class Witness:
         """
         others = {board: done.of_board(board) for board in done.match.boards}
         highest = {board: self._highest(done.match, board, mine) for board, mine in others.items()}
-        possible = []
-        for reading in readings:
-            boards = reading[1].items()
-            off = max(_off(done.match, case, mine, others[b], highest[b]) for b, mine in boards)
-            if off < math.inf:
-                possible.append((reading, off))
-        factors = [factor for _, factor in possible]
-        if min(factors, default=0) > _NEAR or any(_NEAR < factor <= _FAR for factor in factors):
-            return [reading for reading, _ in possible]
-        return [reading for reading, factor in possible if factor <= _NEAR]
+        factors = [
+            max(_off(done.match, case, mine, others[board], highest[board]) for board, mine in one.items())
+            for one in readings
+        ]
+        possible = [factor for factor in factors if factor < math.inf]
+        is_clear = min(possible, default=0) <= _NEAR and not any(_NEAR < one <= _FAR for one in possible)
+        most = _NEAR if is_clear else max(possible)
+        return [reading for reading, factor in zip(readings, factors, strict=True) if factor <= most]
 
     def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
-        """Whether another guide of the release has all these figures of a board, and not by chance."""
+        """Whether another guide of the release has all these figures of a board, if any, not by chance."""
         digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
         series = [self._series(fit, case, f.metric, board).get(self.release) for f in figures]
         same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
-        return same and len(figures) > 1 and len(digits) >= _DIGITS
+        return not figures or (same and len(figures) > 1 and len(digits) >= _DIGITS)
 
     def _highest(self, fit: Match, board: str, others: _OfBoard) -> float:
         """The highest load of a board, which its number of cores sets, in the table's other rows and in all

@@ -90,10 +90,10 @@ class Notes:
 class Source:
     """A whole guide."""
 
-    title: str
-    os: str
+    title: str = ""
+    os: str = ""
     """As title or headings say it; "" if neither does."""
-    release: str
+    release: str = ""
     tables: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
