@@ -3,6 +3,7 @@
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.commands.cli.arguments import argument, command
@@ -11,8 +12,9 @@ from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.units import counted
-from evmperf_guides import importer, present, review
+from evmperf_guides import importer, present
 from evmperf_guides.importer import ImportedGuide
+from evmperf_guides.review import GuideReview, review
 
 
 @command(
@@ -20,12 +22,7 @@ from evmperf_guides.importer import ImportedGuide
     argument("files", nargs="+", type=Path, metavar="FILE"),
     argument("--into", type=Path, help="write the runs below this folder"),
     argument("--release", default="", help="if the title does not name it"),
-    argument(
-        "--os",
-        default="",
-        choices=["Linux", "RT-linux"],
-        help="if title, headings and file name do not name it",
-    ),
+    argument("--os", default="", choices=["Linux", "RT-linux"], help="if neither text nor file name has it"),
     argument("--board", default="", help="for tables that name no board"),
     argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
 )
@@ -60,10 +57,8 @@ _PATCH, _CONFLICT = re.compile(r"diff --git |--- |Index: |From [0-9a-f]{40} "), 
     argument("new", type=Path, metavar="NEW.rst"),
     argument("olds", nargs="*", type=Path, metavar="OLD.rst", help="older guides (default: the record's)"),
     argument("--release", default="", help="of the new guide, if its title does not name it"),
-    argument("--html", type=Path, metavar="FILE", help="write a page (-: to standard output)"),
-    argument(
-        "--markdown", type=Path, metavar="FILE", help="write it for a merge request; - for standard output"
-    ),
+    argument("--html", type=Path, metavar="FILE", help="write a page (-: to stdout)"),
+    argument("--markdown", type=Path, metavar="FILE", help="write it for a merge request (-: to stdout)"),
     argument("--json", type=Path, metavar="FILE", help="write every remark, folded ones too"),
     epilog="Exit status: 0 if there is nothing to ask, 1 for questions, 4 for a file that cannot be read.",
 )
@@ -90,16 +85,14 @@ def _review(options: argparse.Namespace) -> int:
     return ExitStatus.FAILED if reviewed.shown else ExitStatus.OK
 
 
-def of_text(
-    text: str, name: str, release: str = "", olds: list[ImportedGuide] | None = None
-) -> review.GuideReview:
+def of_text(text: str, name: str, release: str = "", olds: Sequence[ImportedGuide] = ()) -> GuideReview:
     """Review a guide's text; raises UsageError for one that is none, or of which nothing can be read."""
     imported, *others = importer.interpret_all(text, name, release)
     if others:
         note(f"{name}: holds {counted(len(others), 'further guide')}: only the first is reviewed")
     if not imported.results:
         raise UsageError(f"{name}: no table of it can be read: `evmperf import-guide {name}` says why")
-    return review.review(imported, text, olds or ())
+    return review(imported, text, olds)
 
 
 def told(text: str, name: str) -> bool:

@@ -255,10 +255,8 @@ def store(imported: ImportedGuide, into: Path) -> list[Path]:
         if before and before.kind != GUIDE:
             raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
         if before and run.os == UNKNOWN_OS and before.facts.guide != run.facts.guide:
-            raise UsageError(
-                f"{target}: holds the figures of {before.facts.guide}, and the operating "
-                f"system of {run.facts.guide} is unknown: name it with --os"
-            )
+            both = f"of {before.facts.guide}, and the operating system of {run.facts.guide} is unknown"
+            raise UsageError(f"{target}: holds the figures {both}: name it with --os")
         with new_folder(into) as scratch:
             spool = Spool(scratch, run)
             spool.append(*results, *([] if folders else unknown))

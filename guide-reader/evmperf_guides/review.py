@@ -42,9 +42,7 @@ _APART = 1.2
 _TWICE = 2
 _ALIKE = 0.05
 """Logarithm of the factor of figures that are alike."""
-_CLOCK = re.compile(
-    r"^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz", re.MULTILINE | re.IGNORECASE
-)
+_CLOCK = re.compile(r"(?im)^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz")
 _KINDS = {
     "jump": "is it expected?",
     "elsewhere": "which is right?",

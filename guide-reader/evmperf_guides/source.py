@@ -13,9 +13,7 @@ TITLE = re.compile(
 LINUX, RT_LINUX, UNKNOWN_OS = "Linux", "RT-linux", "unknown"
 _SYSTEMS = {RT_LINUX: r"rt|preempt[ _-]?rt|real[ _-]?time", LINUX: "linux"}
 """Operating systems by the words for them; the first that is there counts."""
-_NEXT_GUIDE = re.compile(
-    r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$", re.MULTILINE
-)
+_NEXT_GUIDE = re.compile(r"(?m)^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$")
 
 
 @dataclass(frozen=True)
