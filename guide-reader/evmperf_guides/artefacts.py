@@ -128,14 +128,9 @@ def _clock(figures: Figures) -> Iterator[Doubt]:
 
 def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
     """A run that moved nothing, published with its zeros."""
-    failed = {
-        key[:2]
-        for key, figure in figures.items()
-        if (key.metric == "throughput" and figure.mean < _LITTLE_MBIT)
-        or (key.metric == "kpps" and figure.mean == 0)
-    }
-    for key in figures:
-        if key.benchmark.startswith("ipsec_") and key[:2] in failed:
+    for key in (key for key in figures if key.benchmark.startswith("ipsec_")):
+        moved, packets = (figures.get(key._replace(metric=name)) for name in ("throughput", "kpps"))
+        if (moved and moved.mean < _LITTLE_MBIT) or (packets and packets.mean == 0):
             yield key, "a failed run, published"
 
 
@@ -149,15 +144,12 @@ def _payloads(figures: Figures) -> Iterator[Doubt]:
 
 def _total(figures: Figures) -> Iterator[Doubt]:
     """A total that is not the sum of the rails above it."""
-    rails: dict[str, list[float]] = {}
-    for key, figure in figures.items():
-        if key.benchmark.startswith("lpm_power_") and key.metric == "power" and key.case != "Total":
-            rails.setdefault(key.benchmark, []).append(figure.mean)
-    for table, powers in rails.items():
-        total = figures.get(key := Key(table, "Total", "power"))
+    for table in {key.benchmark for key in figures if key.benchmark.startswith("lpm_power_")}:
+        powers = {key: f.mean for key, f in figures.items() if key[::2] == (table, "power")}
+        total = powers.pop(key := Key(table, "Total", "power"), None)
         slack = _SUM_SLACK * len(powers) + 1e-9
-        if total and len(powers) > 1 and abs(total.mean - sum(powers)) > slack:
-            yield key, f"not the sum of its rails, {sum(powers):.2f}"
+        if total is not None and len(powers) > 1 and abs(total - sum(powers.values())) > slack:
+            yield key, f"not the sum of its rails, {sum(powers.values()):.2f}"
 
 
 _RULES = (

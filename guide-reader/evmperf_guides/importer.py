@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -177,7 +177,7 @@ def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
     printed: dict[tuple[str, str, str], list[Result]] = {}
     for board, result in found:
         printed.setdefault((board, result.benchmark, result.case), []).append(result)
-    again: dict[tuple[str, int], int] = {}
+    again: dict[tuple[str, int], list[int]] = {}
     for (board, benchmark, case), of_row in printed.items():
         first: dict[str, tuple[Published, Result]] = {}
         second: dict[str, tuple[Published, Result]] = {}
@@ -185,8 +185,7 @@ def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
             before, _ = first.setdefault(cell.metric, (cell, result))
             if _value(before) == _value(cell):
                 if cell is not before:
-                    earlier = again.get((benchmark, cell.line), before.line)
-                    again[benchmark, cell.line] = min(earlier, before.line)
+                    again.setdefault((benchmark, cell.line), []).append(before.line)
                 continue
             other, _ = second.setdefault(cell.metric, (cell, result))
             if other is cell:
@@ -196,18 +195,14 @@ def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
             elif _value(other) != _value(cell):
                 reason = f"{case} {cell.metric} of {board} appears a third time, with a third value"
                 imported.refuse(Problem(cell.line, reason, cell.text), 1)
-        for name, cells in ((case + AGAIN, second), (case, first)):
+        for name, cells in ((case + AGAIN, [*second.values()]), (case, [*first.values()])):
             if cells:
-                imported.results.setdefault(board, []).append(_joined(name, cells.values()))
+                published = tuple(cell for cell, _ in cells)
+                words = {title: text for _, one in cells for title, text in one.conditions.items()}
+                joined = structs.replace(cells[0][1], case=name, conditions=words, published=published)
+                imported.results.setdefault(board, []).append(joined)
     for (benchmark, line), earlier in again.items():
-        imported.remark(line, f"{benchmark}: repeats the figures of line {earlier}; they count once")
-
-
-def _joined(case: str, cells: Collection[tuple[Published, Result]]) -> Result:
-    """A result of some cells of results, which are of one row that was printed several times."""
-    conditions = {name: text for _, result in cells for name, text in result.conditions.items()}
-    published = tuple(cell for cell, _ in cells)
-    return structs.replace(next(iter(cells))[1], case=case, conditions=conditions, published=published)
+        imported.remark(line, f"{benchmark}: repeats the figures of line {min(earlier)}; they count once")
 
 
 def _value(figure: Published) -> tuple[float | None, ...]:

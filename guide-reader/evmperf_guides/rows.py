@@ -112,8 +112,7 @@ def complete(done: TableRows, place: Place) -> None:
                 done.refuse(row, f"{lacks} the board of {left} is unknown", left)
         _read(done, replace(row, cells=(*row.cells[:keys], *placed)) if placed else row)
     done.rows.sort(key=lambda read: read.row.line)
-    _order(done)
-    _gaps(done)
+    _look_at(done)
 
 
 def _read(done: TableRows, row: GuideRow) -> None:
@@ -171,8 +170,10 @@ def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int
         yield figure(one, metric.name, metric.unit, table.decimals, line)
 
 
-def _order(done: TableRows) -> None:
-    """Remark on columns and rows in another order than guides have: they may be mixed up."""
+def _look_at(done: TableRows) -> None:
+    """Remark on columns and rows in another order than guides have, which may be mixed up, and on a figure
+    that is missing where the other rows have one.
+    """
     table, names = done.match.table, list(done.match.table.columns)
     for board in done.match.boards or ("",):
         metrics = [c.metric for c in done.match.columns if c.board == board and c.metric in names]
@@ -184,10 +185,6 @@ def _order(done: TableRows) -> None:
         by_label = table.order == "text" and labels == sorted(labels)
         if table.place(late.case) < table.place(before.case) and not by_label:
             done.notes.remark(late.row.line, f"the row {late.case!r} is in an unusual place")
-
-
-def _gaps(done: TableRows) -> None:
-    """Remark on a figure that is missing where the other rows have one."""
     places = [{(board, figure.metric) for board, figure in row.figures} for row in done.rows]
     for column in done.match.columns if len(places) > 1 else ():
         if column.words or column.listed or column.metric in done.match.table.empty:

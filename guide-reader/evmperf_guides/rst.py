@@ -20,6 +20,7 @@ from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, So
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
 _SPHINX_WORDS = re.compile(r"^(No (directive|role) entry|Unknown (directive|interpreted text role))")
+_WORDS = (nodes.paragraph, nodes.note, nodes.block_quote)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _STRAY = re.compile(
     r'\s*("[^"]*"(\s*,\s*"[^"]*")+|[^,"|:]+(\s*,\s*-?[0-9]+(\.[0-9]+)?( \([^()]*\))?)+)\s*,?\s*'
@@ -144,14 +145,12 @@ def _collect(
             source.tables.append(table)
         elif isinstance(node, nodes.rubric):
             rubric = node.astext().strip()
-        elif isinstance(node, nodes.paragraph):
-            words = _CAPTION.fullmatch(node.astext())
-            if words and not (here and here[-1] == ""):  # that is of the list of modules
+        elif isinstance(node, nodes.paragraph) and (words := _CAPTION.fullmatch(node.astext())):
+            if not (here and here[-1] == ""):  # that is of the list of modules
                 here.append(words["text"])
-            elif not words:
-                _note(here, node)
-        elif isinstance(node, nodes.note | nodes.block_quote) and not node.next_node(_Placeholder):
-            _note(here, node)
+        elif isinstance(node, _WORDS) and not node.next_node(_Placeholder):
+            if here and isinstance(here[-1], SourceTable):
+                here[-1].below = f"{here[-1].below} {node.astext()}".strip()
         elif isinstance(node, nodes.table):
             here.append("")
             rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
@@ -167,12 +166,6 @@ def _collect(
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
             _collect(node, path, source, sections)
     sections.append(here)
-
-
-def _note(here: Sequence[SourceTable | str], node: nodes.Element) -> None:
-    """Keep the words below a table with it."""
-    if here and isinstance(here[-1], SourceTable):
-        here[-1].below = f"{here[-1].below} {node.astext()}".strip()
 
 
 def _captions(sections: Sequence[list[SourceTable | str]]) -> None:

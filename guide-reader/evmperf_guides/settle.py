@@ -70,11 +70,9 @@ def boards(source: Source, given: str = "") -> Boards:
             lines.setdefault(board, []).append(table.line)
     misspelt, problems = [], []
     for board, at in lines.items():
-        if board in identity.names():
-            continue
-        counts = {other: len(places) for other, places in lines.items() if len(places) > len(at)}
-        often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
-        if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
+        often = [o for o, places in lines.items() if len(at) <= max(1, _RARE * len(places)) < len(places)]
+        near = difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE)
+        if near and board not in identity.names():
             misspelt.append(board)
             rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
             problems.append(Problem(at[0], f"{rare}: its figures are not read"))
@@ -173,15 +171,10 @@ class Witness:
 
     def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """The boards' tables that the record has in the release next to the guide's."""
-        times = {
-            (board, benchmark): {
-                time
-                for key, series in self._history(board).items()
-                if key.benchmark == benchmark
-                for time in series
-            }
-            for board, benchmark in tables
-        }
+        times: dict[tuple[str, str], set[tuple[int, ...]]] = {}
+        for board, name in tables:
+            of_table = (series for key, series in self._history(board).items() if key.benchmark == name)
+            times[board, name] = {time for series in of_table for time in series}
 
         def apart(time: tuple[int, ...]) -> list[int]:
             pairs = itertools.zip_longest(time, self.release, fillvalue=0)
@@ -324,13 +317,9 @@ def headed(source: SourceTable, named_boards: Boards) -> str:
 
 def mentioned(text: str) -> set[str]:
     """The boards that a sentence names, or whose modules; of a name within another, the longer."""
-    words = f" {identity.plain(text)} "
-    found = {}
-    for name in sorted(identity.called(), key=len, reverse=True):
-        if f" {name} " in words:
-            found[name] = identity.called()[name]
-            words = words.replace(f" {name} ", " | ")
-    return set(found.values())
+    names = sorted(identity.called(), key=len, reverse=True)
+    found = re.findall(rf"\b({'|'.join(names)})\b", identity.plain(text))
+    return {identity.called()[name] for name in found}
 
 
 def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) -> Iterator[str]:

@@ -31,12 +31,11 @@ def doubts(run: Run, figures: Mapping[Key, Figure], others: History | None = Non
     """
     reasons = artefacts.doubts(figures, run.board)
     others = beside(identity.board(run.board), run.os) if others is None else others
+    time = record.same_time(run.release)
     for key, figure in figures.items():
-        if key in reasons or not figure.published:
-            continue
-        series = others.get(key, {})
-        if why := out_of_line(figure.mean, figure.unit, series, record.same_time(run.release)):
-            reasons[key] = why
+        why = out_of_line(figure.mean, figure.unit, others.get(key, {}), time)
+        if why and figure.published:
+            reasons.setdefault(key, why)
     return reasons
 
 
