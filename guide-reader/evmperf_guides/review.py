@@ -138,12 +138,17 @@ def review(
     date, its other guides of the release to those `until` one (YYYY-MM-DD). Raises UsageError for guides of
     other boards, or that are not older.
     """
-    _comparable(imported, olds)
+    mine = {identity.board(board) for board in imported.results}
+    for old in olds:
+        if not mine & {identity.board(board) for board in old.results}:
+            names = f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results)}"
+            raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
+        if record.same_time(old.release) >= record.same_time(imported.release):
+            releases = f"{old.release}, not older than {imported.release}"
+            raise UsageError(f"{old.file}: is of release {releases}: name the new guide first")
     habits = moves.known(before)
-    found, sides = list(_form(imported, text)), []
-    for board, results in imported.results.items():
-        side = _side(imported, board, olds, figures(results))
-        sides.append(side)
+    found, sides = list(_form(imported, text)), [_side(imported, board, olds) for board in imported.results]
+    for side in sides:
         told: set[Key] = set()
         # What one look explains is not asked about again.
         looks = (_evidence(side, text), _elsewhere(side, imported, until), _exchanged(side))
@@ -171,22 +176,10 @@ def ordered(found: Iterable[Remark]) -> list[Remark]:
     return remarks
 
 
-def _comparable(imported: ImportedGuide, olds: Sequence[ImportedGuide]) -> None:
-    mine = {identity.board(board) for board in imported.results}
-    for old in olds:
-        if not mine & {identity.board(board) for board in old.results}:
-            names = f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results)}"
-            raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
-        if record.same_time(old.release) >= record.same_time(imported.release):
-            releases = f"{old.release}, not older than {imported.release}"
-            raise UsageError(f"{old.file}: is of release {releases}: name the new guide first")
-
-
-def _side(
-    imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide], mine: Mapping[Key, Figure]
-) -> Side:
+def _side(imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide]) -> Side:
     """What is known of a board before the guide's release, or else of its nearest relative."""
     own, name = record.same_time(imported.release), identity.board(board)
+    mine = figures(imported.results[board])
     if olds:
         of_olds = ((old.release, *one) for old in olds for one in old.results.items())
         known = [(release, of) for release, other, of in of_olds if identity.same(other, board)]

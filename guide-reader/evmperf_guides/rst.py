@@ -3,7 +3,6 @@ because parsing each would cost most of the time and change the text.
 """
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Sequence
@@ -60,16 +59,20 @@ def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
     source = Source()
     document = _parse(text, name, source)
-    source.title, body = _title(document)
+    parts = [node for node in document.children if isinstance(node, nodes.section) and node.children]
+    titles = [section.children[0].astext() for section in parts]
+    if len(parts) != 1:
+        titles = [title for title in titles if TITLE.fullmatch(title.strip())]
+    source.title, body = next(iter(titles), ""), parts[0] if len(parts) == 1 else document
     if words := TITLE.fullmatch(source.title.strip()):
         source.release = words["release"] or ""
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
-    titles: dict[tuple[int, str], int] = {}
+    seen: dict[tuple[int, str], int] = {}
     for section in (node for node in body.findall(nodes.section) if node is not body and node.children):
         source.headings.append(section.children[0].astext().strip())
         place, at = (id(section.parent), source.headings[-1]), (section.line or 2) - 1
-        if (first := titles.setdefault(place, at)) < at:
+        if (first := seen.setdefault(place, at)) < at:
             reason = f"its section has the title {place[1]!r} in line {first}, too"
             source.warnings.append(Problem(at, reason))
     source.os = system_of(source.title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
@@ -87,7 +90,6 @@ def _parse(text: str, name: str, source: Source) -> nodes.document:
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
-    settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
 
     def note(message: Any) -> None:
@@ -120,15 +122,6 @@ def _row(line: str, number: int) -> GuideRow:
     except csv.Error as error:
         return GuideRow((), number, f"not comma-separated values: {error}")
     return GuideRow(tuple(cells), number)
-
-
-def _title(document: nodes.document) -> tuple[str, nodes.Element]:
-    """The guide's title and what is under it."""
-    sections = [node for node in document.children if isinstance(node, nodes.section) and node.children]
-    titles = [section.children[0].astext() for section in sections]
-    if len(sections) == 1:
-        return titles[0], sections[0]
-    return next((title for title in titles if TITLE.fullmatch(title.strip())), ""), document
 
 
 def _collect(
