@@ -33,7 +33,7 @@ def _import(options: argparse.Namespace) -> int:
     """
     unknown = False
     from_options = (options.release, options.os, options.board)
-    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *from_options))
+    read = ((name, guide) for name in options.files for guide in importer.load(name, *from_options))
     for file, imported in read:
         for problem in imported.problems:
             what = "remark" if problem.kept else "table not known" if problem.table else "not read"
@@ -68,7 +68,7 @@ def _review(options: argparse.Namespace) -> int:
     missing.
     """
     text = _text(options.new)
-    olds = [guide for file in options.olds if _text(file) for guide in importer.load_all(file)]
+    olds = [guide for file in options.olds if _text(file) for guide in importer.load(file)]
     reviewed = of_text(text, str(options.new), options.release, olds)
     wanted = (
         (options.html, present.as_html),
@@ -87,7 +87,7 @@ def _review(options: argparse.Namespace) -> int:
 
 def of_text(text: str, name: str, release: str = "", olds: Sequence[ImportedGuide] = ()) -> GuideReview:
     """Review a guide's text; raises UsageError for one that is none, or of which nothing can be read."""
-    imported, *others = importer.interpret_all(text, name, release)
+    imported, *others = importer.interpret(text, name, release)
     if others:
         note(f"{name}: holds {counted(len(others), 'further guide')}: only the first is reviewed")
     if not imported.results:

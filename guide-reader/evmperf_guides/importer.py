@@ -61,15 +61,10 @@ class ImportedGuide(Notes):
         return [problem for problem in self.problems if problem.kept]
 
 
-def load(file: Path, release: str = "", os: str = "", board: str = "") -> ImportedGuide:
-    """Read a file's first guide; raises UsageError, with the line, for a file that cannot be followed."""
-    return load_all(file, release, os, board)[0]
-
-
-def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[ImportedGuide]:
-    """All guides in a file; raises what `load` raises."""
+def load(file: Path, release: str = "", os: str = "", board: str = "") -> list[ImportedGuide]:
+    """Read the guides of a file; raises UsageError, with the line, for one that cannot be followed."""
     text = inputs.text(file, limits.GUIDE_BYTES)
-    imported = interpret_all(text, str(file), release, os, board)
+    imported = interpret(text, str(file), release, os, board)
     first = imported[0]
     try:
         first.conditions = conditions.read(file, text)
@@ -82,12 +77,7 @@ def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> li
 
 def interpret(
     text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
-) -> ImportedGuide:
-    """The first guide of `interpret_all`."""
-    return interpret_all(text, name, release, os, board)[0]
-
-
-def interpret_all(text: str, name: str, release: str, os: str = "", board: str = "") -> list[ImportedGuide]:
+) -> list[ImportedGuide]:
     """The guides of a text, whose `release` and `os` are used where titles do not say them. Raises UsageError
     for one that states no release or has no table.
     """
@@ -283,7 +273,7 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
 
 def stored(file: Path, board: str) -> StoredRun:
     """The figures that a guide has of a board; raises UsageError when it has none."""
-    imported = load(file)
+    imported = load(file)[0]
     if board not in imported.results:
         names = ", ".join(sorted(imported.results)) or "no board"
         raise UsageError(f"{file}: has no figures of {board}, only of {names}")

@@ -11,7 +11,7 @@ from evmperf_guides.importer import ImportedGuide
 
 def tables(file: Path, release: str) -> list[tuple[tuple[str, ...], Slot | str]]:
     """Each table of a guide with its section; of one that is not known, where it is, in words."""
-    return list(of_guide(importer.load(file, release)))
+    return list(of_guide(importer.load(file, release)[0]))
 
 
 def of_guide(imported: ImportedGuide) -> Iterator[tuple[tuple[str, ...], Slot | str]]:

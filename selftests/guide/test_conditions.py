@@ -62,14 +62,14 @@ def test_why_and_explain_work_against_a_guide_of_one_s_own(guide, tmp_path, caps
     assert (answer.theirs, round(answer.ours)) == (314.0, 150)
     assert main(["import-guide", str(guide), "--into", str(tmp_path / "results")]) == 0
     capsys.readouterr()
-    there = importer.run_of(importer.load(guide), BOARD).id
+    there = importer.run_of(importer.load(guide)[0], BOARD).id
     main(["compare", "--facts", there, folder.name, "--results", str(tmp_path / "results")])
     assert "6.12.99" in capsys.readouterr().out
 
 
 def test_conditions_of_another_text_are_not_used(guide):
     guide.write_text(guide.read_text().replace("314.00", "315.00"))
-    imported = importer.load(guide)
+    imported = importer.load(guide)[0]
     assert imported.conditions is None
     assert any("does not fit the text" in remark.reason for remark in imported.remarks)
 
@@ -77,7 +77,7 @@ def test_conditions_of_another_text_are_not_used(guide):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "x", "guide": "", "boards": {}}', "\xff"])
 def test_a_file_that_holds_no_conditions_costs_no_figure(guide, text):
     conditions.beside(guide).write_text(text, "latin-1")
-    imported = importer.load(guide)
+    imported = importer.load(guide)[0]
     assert imported.results[BOARD][0].published[0].mean == 314.0
     assert any("not used" in remark.reason for remark in imported.remarks)
 

@@ -19,7 +19,7 @@ HEAD = f"{BAR}\n Linux 10.01.00 Performance Guide\n{BAR}\n\n"
 
 
 def guide(body):
-    return importer.interpret(HEAD + body)
+    return importer.interpret(HEAD + body)[0]
 
 
 def table(rows, header='"Benchmarks","am64xx-hsevm: perf"', caption="", section="Stream"):
@@ -97,15 +97,15 @@ def test_a_column_of_another_file_system_is_still_its_section_s():
 
 def test_the_title_must_say_the_release_or_the_caller():
     with pytest.raises(UsageError, match=r"line 1: .*--release"):
-        importer.interpret("Guide\n=====\n\n" + table([]))
+        importer.interpret("Guide\n=====\n\n" + table([]))[0]
     text = "Guide\n=====\n\n" + table([])
-    assert importer.interpret(text, release="8.06").release == "8.06"
-    assert importer.interpret(HEAD + table([]), release="8.06").release == "10.01.00"
+    assert importer.interpret(text, release="8.06")[0].release == "8.06"
+    assert importer.interpret(HEAD + table([]), release="8.06")[0].release == "10.01.00"
 
 
 def test_a_guide_without_a_table_is_an_error():
     with pytest.raises(UsageError, match="line 1: has no csv-table"):
-        importer.interpret(HEAD + "Nothing but words.\n")
+        importer.interpret(HEAD + "Nothing but words.\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_damaged_guides_give_errors_with_lines_only(data):
         text = text[:at] + data.draw(st.text(max_size=8)) + text[at + data.draw(st.integers(0, 40)) :]
     said = "guide line 1: "
     try:
-        importer.interpret(HEAD + text)
+        importer.interpret(HEAD + text)[0]
     except UsageError as error:
         said = str(error)
     assert re.match(r"guide line \d+: ", said)

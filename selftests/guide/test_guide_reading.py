@@ -25,7 +25,7 @@ def test_published_figures_come_back_or_are_refused_with_a_reason():
 
 @pytest.mark.skipif(not GUIDES, reason="no shared/real/guides beside the checkout")
 def test_no_cell_of_a_row_without_some_boards_is_read_as_another_board_s():
-    counts = [guide_reading.shortened(guide) for file in GUIDES for guide in importer.load_all(file)]
+    counts = [guide_reading.shortened(guide) for file in GUIDES for guide in importer.load(file)]
     assert [wrong for _, wrong in counts if wrong] == []
     assert sum(placed for placed, _ in counts) > 3_000
 

@@ -35,19 +35,19 @@ def titled(title, body=STREAM):
     ],
 )
 def test_the_operating_system_is_what_title_name_or_option_say(title, name, given, os):
-    imported = importer.interpret(titled(title), name, release="9.01", os=given)
+    imported = importer.interpret(titled(title), name, release="9.01", os=given)[0]
     assert imported.os == os
     assert (os == "unknown") == any("name it with --os" in problem.reason for problem in imported.remarks)
 
 
 def test_a_heading_may_say_that_it_is_of_a_real_time_kernel():
     body = STREAM.replace("System Benchmarks\n-----------------", "RT Linux Benchmarks\n" + "-" * 19)
-    assert importer.interpret(titled("Performance Guide", body), release="9.1").os == "RT-linux"
+    assert importer.interpret(titled("Performance Guide", body), release="9.1")[0].os == "RT-linux"
 
 
 def test_what_contradicts_the_title_is_remarked_on():
     text = titled("RT-linux Performance Guide")
-    imported = importer.interpret(text, "X1.Linux.rst", release="9.01")
+    imported = importer.interpret(text, "X1.Linux.rst", release="9.01")[0]
     assert any("RT-linux" in p.reason and "names Linux" in p.reason for p in imported.remarks)
 
 
@@ -56,7 +56,7 @@ def test_what_contradicts_the_title_is_remarked_on():
     [("2022-05-31", "8.2"), ("2021-01-28", "7.2"), ("2024-01-25", "9.1"), ("2026-05-06", "12.0")],
 )
 def test_a_release_that_the_title_does_not_say_is_that_of_the_date(date, release):
-    imported = importer.interpret(titled("Linux Performance Guide"), f"x.{date}.rst")
+    imported = importer.interpret(titled("Linux Performance Guide"), f"x.{date}.rst")[0]
     assert (imported.release, imported.dated) == (release, True)
     assert any("date" in problem.reason for problem in imported.remarks)
     assert importer.run_of(imported, "am64xx-hsevm").facts.release_from == "date"
@@ -64,23 +64,23 @@ def test_a_release_that_the_title_does_not_say_is_that_of_the_date(date, release
 
 def test_imports_of_two_systems_do_not_replace_each_other(tmp_path):
     for title in ("Linux 9.1 Performance Guide", "RT-linux 9.1 Performance Guide"):
-        importer.store(importer.interpret(titled(title)), tmp_path)
+        importer.store(importer.interpret(titled(title))[0], tmp_path)
     assert {read_run(path).os for path in tmp_path.iterdir()} == {"Linux", "RT-linux"}
 
 
 def test_figures_of_an_unknown_system_do_not_replace_those_of_another_file(tmp_path):
     text = titled("Performance Guide")
-    importer.store(importer.interpret(text, "one.rst", release="9.1"), tmp_path)
-    importer.store(importer.interpret(text, "one.rst", release="9.1"), tmp_path)
+    importer.store(importer.interpret(text, "one.rst", release="9.1")[0], tmp_path)
+    importer.store(importer.interpret(text, "one.rst", release="9.1")[0], tmp_path)
     with pytest.raises(UsageError, match=r"one\.rst.*--os"):
-        importer.store(importer.interpret(text, "two.rst", release="9.1"), tmp_path)
+        importer.store(importer.interpret(text, "two.rst", release="9.1")[0], tmp_path)
 
 
 def test_a_second_guide_in_one_file_is_a_guide_of_its_own(tmp_path, capsys):
     second = titled("RT-linux 9.01 Performance Guide", STREAM.replace("1.00", "2.00"))
     file = tmp_path / "both.rst"
     file.write_text(titled("Linux 9.01 Performance Guide") + "\n" + second)
-    one, two = importer.load_all(file)
+    one, two = importer.load(file)
     place = ("stream", "add", "perf")
     assert [(g.os, cells(g)[place][0]) for g in (one, two)] == [("Linux", 1.0), ("RT-linux", 2.0)]
     (result,) = two.results["am64xx-hsevm"]
@@ -116,7 +116,7 @@ BEFORE = captioned("Table: MMC EXT2", "EXT2", "Table: MMC EXT4", "EXT4", title="
     ],
 )
 def test_a_caption_is_its_own_table_s_in_the_whole_guide(other, entries, found):
-    imported = importer.interpret(titled("Linux 9.01 Performance Guide", other + captioned(*entries)))
+    imported = importer.interpret(titled("Linux 9.01 Performance Guide", other + captioned(*entries)))[0]
     emmc = [t for t in imported.source.tables if t.section == ("EMMC",)]
     for source in emmc:
         system = next(word for word in ("EXT2", "EXT4", "VFAT") if word in source.header[1])
@@ -127,7 +127,7 @@ def test_a_caption_is_its_own_table_s_in_the_whole_guide(other, entries, found):
 def test_captions_that_could_be_of_either_neighbour_are_of_none():
     rows = ("1", "2")
     body = captioned("EXT4", "Table: EMMC EXT4", "EXT4").replace('"102400"', f'"{rows[0]}"')
-    imported = importer.interpret(titled("Linux 9.01 Performance Guide", body))
+    imported = importer.interpret(titled("Linux 9.01 Performance Guide", body))[0]
     assert imported.results == {}
     assert all("before or after" in problem.reason for problem in imported.unknown)
 
@@ -149,7 +149,7 @@ def test_a_table_without_a_board_is_that_of_the_only_module_or_the_given_one(mod
         '.. csv-table::\n    :header: "Latencies","CPU 0","CPU 1"\n\n'
         '    "Minimum (us)","5","6"\n    "Maximum (us)","50","60"\n'
     )
-    imported = importer.interpret(titled("RT-linux 9.01 Performance Guide", body), board=given)
+    imported = importer.interpret(titled("RT-linux 9.01 Performance Guide", body), board=given)[0]
     assert list(imported.results) == ([board] if board else [])
     assert bool(imported.unknown) == (not board)
     if board:
@@ -195,7 +195,7 @@ SK, LP = "am62xx_sk-fs", "am62xx_lp_sk-fs"
 )
 def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypatch, boards, mean, whose):
     monkeypatch.setattr(scatter, "history", history_of(boards, mean))
-    imported = importer.interpret(nameless(*FIGURES))
+    imported = importer.interpret(nameless(*FIGURES))[0]
     assert list(imported.results) == whose
     said = imported.remarks if whose else imported.unknown
     assert any("names no board" in problem.reason for problem in said)
@@ -203,18 +203,21 @@ def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypat
 
 def test_a_few_figures_that_are_alike_do_not_tell_a_board(monkeypatch):
     monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
-    assert importer.interpret(nameless(*FIGURES[:7])).results == {}
+    assert importer.interpret(nameless(*FIGURES[:7]))[0].results == {}
 
 
 def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
     monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     text = nameless(*FIGURES).replace("AM62x LP SK", "AM62x XY SK")
-    assert importer.interpret(text).results == {}
+    assert importer.interpret(text)[0].results == {}
 
 
 def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
     monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
-    read, empty = importer.interpret(nameless(*FIGURES)), importer.interpret(nameless(*[""] * len(ROWS)))
+    read, empty = (
+        importer.interpret(nameless(*FIGURES))[0],
+        importer.interpret(nameless(*[""] * len(ROWS)))[0],
+    )
     known = {board: by_key(results) for board, results in read.results.items()}
     known["am64xx-hsevm"] = {}
     (slot,) = (slot for _, slot in layout.like(printed.of_guide(empty), known).slots())
@@ -227,7 +230,7 @@ def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
 )
 def test_a_table_of_no_board_is_that_of_one_below_its_outer_heading(monkeypatch, bar, read):
     monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
-    imported = importer.interpret(nameless(*FIGURES) + RESUME.replace("-----", bar, 1))
+    imported = importer.interpret(nameless(*FIGURES) + RESUME.replace("-----", bar, 1))[0]
     assert {result.benchmark for result in imported.results[SK]} == read
 
 
@@ -258,7 +261,7 @@ Power
 )
 def test_a_note_below_a_table_or_the_title_says_whose_it_is(title, note, whose):
     text = f"{BAR}\n {title} Performance Guide\n{BAR}\n\n" + NAMED + RESUME + note
-    imported = importer.interpret(text)
+    imported = importer.interpret(text)[0]
     read = [b for b, results in imported.results.items() for r in results if r.case == "Deep Sleep"]
     assert read == ([whose] if whose else [])
     assert whose or any("names no board" in problem.reason for problem in imported.unknown)

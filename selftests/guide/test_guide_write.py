@@ -114,14 +114,14 @@ def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, ca
     assert "virtual-evm: Read Throughput (Kbytes/sec)" in page
     assert "n 3" in page
     assert "partial: 1 refused" in page
-    imported = importer.load(target / "source" / "guide.rst")
+    imported = importer.load(target / "source" / "guide.rst")[0]
     assert imported.unknown == []
 
 
 def test_figures_are_rounded_half_up_and_bounds_shown_where_there_are_several(results, capsys):
     assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
     text = capsys.readouterr().out
-    imported = importer.interpret(text)
+    imported = importer.interpret(text)[0]
     cells = [c for r in imported.results["virtual-evm"] for c in r.published]
     assert cells
     assert all(c.low is not None and c.low <= c.mean <= (c.high or 0) for c in cells)
@@ -132,7 +132,7 @@ def test_measured_runs_in_the_layout_of_a_given_guide(results, tmp_path, capsys)
     assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "-o", str(layout)]) == 0
     command = ["guide", "--release", "12.00", "--from", str(results), "--like", str(layout)]
     assert cli.main(command) == 0
-    imported = importer.interpret(capsys.readouterr().out)
+    imported = importer.interpret(capsys.readouterr().out)[0]
     assert set(imported.results) == {"virtual-evm"}
     assert {r.benchmark for r in imported.results["virtual-evm"]} == set(runs.BENCHMARKS)
 

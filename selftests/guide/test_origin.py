@@ -42,7 +42,7 @@ def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
     assert "(1 boot cycles)" in text
     assert "20 boot cycles" not in text
     assert "of 100 MB" not in text
-    imported = importer.interpret(text)
+    imported = importer.interpret(text)[0]
     assert imported.unknown == []
     assert {r.profile for results in imported.results.values() for r in results} == {"quick"}
 
@@ -91,5 +91,5 @@ def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
     arguments = ("--release", "12.00", "--from", tmp_path / "results")
     status, text, _ = guide(capsys, *arguments, "--like", like(tmp_path, body))
     assert status == 0
-    rows = {r.case for r in importer.interpret(text).results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
+    rows = {r.case for r in importer.interpret(text)[0].results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
     assert rows == {"102400", "262144", "524288", "1048576", "5242880"}

@@ -50,7 +50,7 @@ def counted(file, said=("", "")):
     """The count of one guide; `said` is what is known of its operating system and release."""
     text, count = file.read_text(encoding="utf-8"), Count(file.stem)
     try:
-        guides = importer.load_all(file, said[1])
+        guides = importer.load(file, said[1])
     except UsageError as error:
         count.refused[str(error)] += sum(_is_figure(c) for c in _cells(text))
         return count
@@ -129,7 +129,7 @@ def _rendered(imported, text):
     """By section and caption, the tables of a guide like this without its figures: cell by key
     cells and header.
     """
-    guides = importer.interpret_all(blanked(imported, text), imported.file, imported.release)
+    guides = importer.interpret(blanked(imported, text), imported.file, imported.release)
     empty = next((g for g in guides if g.source.title == imported.source.title), guides[0])
     known = {board: figures(results) for board, results in imported.results.items()}
     written = writer.render(

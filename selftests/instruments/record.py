@@ -86,7 +86,7 @@ def entries(file):
         problems, found = read.problems, read.entries()
     else:
         problems, found = [], []
-        for imported in importer.load_all(file):
+        for imported in importer.load(file):
             problems += imported.problems
             found += [entry_of(importer.run_of(imported, b), r) for b, r in imported.results.items()]
     for problem in problems:

@@ -23,7 +23,7 @@ from selftests.support import programs, seeds
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
     title = f"{os} {release} Performance Guide" if release else f"{os} Performance Guide"
     text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace("am64xx-hsevm", board)
-    imported = importer.interpret(text, name)
+    imported = importer.interpret(text, name)[0]
     ((found, results),) = imported.results.items()
     return instrument.entry_of(importer.run_of(imported, found), results)
 
@@ -208,7 +208,7 @@ def test_asking_imports_nothing_that_is_slow():
 @pytest.mark.skipif(not seeds.files(), reason="no shared/seeds beside the checkout")
 def test_the_record_has_the_figures_of_the_seeds():
     file = seeds.files()[0]
-    imported = importer.load(file)
+    imported = importer.load(file)[0]
     known = {(e.printed, e.guide): e for e in record.entries()}
     for board, results in imported.results.items():
         assert known[board, file.name] == instrument.entry_of(importer.run_of(imported, board), results)
