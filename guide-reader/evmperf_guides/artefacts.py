@@ -1,13 +1,17 @@
-"""Figures that others of the same guide, of any board and release, show to be wrong: they are not judged.
-Each rule names the fault of TI's programs that it looks for (docs/performance-guide.md, "Figures that are
-not judged").
+"""Published figures that others of the same guide, or their board's other releases, show to be wrong: they
+are shown, and not judged. Each rule names the fault of TI's programs that it looks for
+(docs/performance-guide.md, "Figures that are not judged").
 """
 
+import functools
 import itertools
 import re
+import statistics
 from collections.abc import Iterator, Mapping
 
+from evmperf.judge.published import record, scatter
 from evmperf.judge.published.declared import AGAIN, tables
+from evmperf.judge.published.scatter import History, Series
 from evmperf.judge.singles import payload
 from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
@@ -32,21 +36,61 @@ _LOAD = 105.0
 _SUM_SLACK = 0.005
 _BUSY = 50.0
 """Percent of load at which a link moves more than next to nothing."""
+_RELEASES = 3
+"""Other releases that make a history."""
+_STEADY = 1.3
+"""How far the others may be from their middle, as a factor, in at least this share of them:"""
+_MOST_OF_THEM = 0.8
+_WITHIN = 1.5
+"""How far they may be from each other where they are not."""
+_OFF = 2.5
+"""A factor beyond which a figure is out of line."""
+_POINT = 0.12
+"""How near to 10 or 100 the factor of a lost decimal point is."""
 
 
-def doubts(figures: Figures, board: str) -> dict[Key, str]:
-    """Why published figures are not judged, by key; all figures of a run are needed, as they are compared."""
+def doubts(figures: Figures, board: str, others: History | None = None, release: str = "") -> dict[Key, str]:
+    """Why published figures are not judged, by key: by figures of their run, all of which are needed, or by
+    `others` of the board (`beside`) than those of its `release`.
+    """
     reasons: dict[Key, str] = {}
-    for key, why in itertools.chain(*(rule(figures) for rule in _RULES), _impossible(figures, board)):
+    for key, why in itertools.chain.from_iterable(rule(figures) for rule in _RULES):
         reasons.setdefault(key, why)
+    series, time = others or {}, record.same_time(release)
+    for key, figure in figures.items():
+        # What no bus carries: a cache was measured, or a digit is wrong.
+        no_bus = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board)
+        if why := no_bus or out_of_line(figure.mean, figure.unit, series.get(key, {}), time):
+            reasons.setdefault(key, why)
     return {key: reasons[key] for key, figure in figures.items() if key in reasons and figure.published}
 
 
-def _impossible(figures: Figures, board: str) -> Iterator[Doubt]:
-    """What no bus carries: a cache was measured, or a digit is wrong."""
-    for key, figure in figures.items():
-        if why := buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board):
-            yield key, why
+@functools.cache
+def beside(board: str, os: str) -> History:
+    """What the record has of a board and does not doubt."""
+    return scatter.of_entries(record.of_board(board, os), doubtful=False)
+
+
+def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
+    """How a figure is off its board's other releases; "" where it is not, or they tell nothing."""
+    peers = [one for time, one in sorted(series.items()) if time != release and one[1] == unit]
+    values = [value for _, _, value in peers]
+    if len(values) < _RELEASES or (middle := statistics.median(values)) <= 0:
+        return ""
+    near = [name for name, _, value in peers if middle / _STEADY <= value <= middle * _STEADY]
+    few = len(near) < max(_RELEASES, _MOST_OF_THEM * len(values))
+    if few and not 0 < max(values) <= _WITHIN * min(values):
+        return ""
+    factor = mean / middle
+    if 1 / _OFF <= factor <= _OFF:
+        return ""
+    names = list(dict.fromkeys(near))
+    named = ", ".join(names) if len(names) <= _RELEASES else f"{names[0]} to {names[-1]}"
+    others = f"{middle:g} {unit} in {named}"
+    for lost in (10, 100, 1000):
+        if factor > 0 and abs(max(factor, 1 / factor) / lost - 1) < _POINT:
+            return f"a decimal point may be lost: {mean:g}, and {others}"
+    return f"{mean:g}, and {others}"
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:

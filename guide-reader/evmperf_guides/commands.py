@@ -49,7 +49,7 @@ def _import(options: argparse.Namespace) -> int:
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 
-_PATCH, _CONFLICT = re.compile(r"diff --git |--- |Index: |From [0-9a-f]{40} "), re.compile(r"[<>]{7} ")
+_PATCH, _CONFLICT = re.compile(r"diff --git |--- |Index: |From [0-9a-f]{40} "), re.compile(r"(?m)^[<>]{7} ")
 
 
 @command(
@@ -105,10 +105,9 @@ def told(text: str, name: str) -> bool:
 def _text(file: Path) -> str:
     """The text of a guide; raises UsageError, with the line, for a patch or a merge that is not done."""
     text = inputs.text(file, 4 * limits.MIB)  # no guide has a tenth of that
-    lines = text.splitlines()
-    if lines and _PATCH.match(lines[0]):
+    if _PATCH.match(text):
         raise UsageError(f"{file} line 1: is a patch, not a guide: apply it, and review the guide")
-    for number, line in enumerate(lines, 1):
-        if _CONFLICT.match(line):
-            raise UsageError(f"{file} line {number}: has conflict markers: resolve them first")
+    if conflict := _CONFLICT.search(text):
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise UsageError(f"{file} line {line}: has conflict markers: resolve them first")
     return text

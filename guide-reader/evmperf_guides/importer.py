@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.judge.published import record
+from evmperf.judge.published import identity, record
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.measure.runs.spool import Spool, new_folder, read_run
@@ -24,7 +24,7 @@ from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions
-from evmperf_guides import match, rows, rst, settle, steady
+from evmperf_guides import artefacts, match, rows, rst, settle
 from evmperf_guides.source import UNKNOWN_OS, Notes, Problem, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
@@ -202,7 +202,8 @@ def _value(figure: Published) -> tuple[float | None, ...]:
 def _doubts(imported: ImportedGuide) -> None:
     """Note and remark on figures that others show to be wrong, by table and reason."""
     for board, results in imported.results.items():
-        reasons = steady.doubts(run_of(imported, board), figures(results))
+        others = artefacts.beside(identity.board(board), imported.os)
+        reasons = artefacts.doubts(figures(results), board, others, imported.release)
         imported.results[board] = [doubted(result, reasons) for result in results]
         lines: dict[tuple[str, str], list[int]] = {}
         for result in imported.results[board]:

@@ -88,9 +88,7 @@ def split_header(header: str) -> tuple[str, str]:
 
 
 def row_key(cells: Sequence[str], table: Table) -> tuple[str, str | None]:
-    """The case that a row's key cells make, two of them joined with `|`, and the unit in its label, None for
-    none.
-    """
+    """The case that a row's key cells make, two joined with `|`, and the unit in its label, if any."""
     label = "|".join(cell.strip() for cell in cells[: len(table.keys)])
     match = _UNIT_SUFFIX.fullmatch(label) if table.units_in_labels else None
     return table.case_of(match["label"] if match else label), match and match["unit"]

@@ -254,9 +254,7 @@ def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
 
 
 def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, float]]]:
-    """The last release's figures and these, by table and metric, where both are above zero; none of a
-    relative's.
-    """
+    """The last release's figures and these, by table and metric, where both are above zero."""
     columns: dict[tuple[str, str], list[tuple[Key, float, float]]] = {}
     for key, figure in side.figures.items() if not side.relative else ():
         if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
