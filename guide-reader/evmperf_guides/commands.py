@@ -70,17 +70,13 @@ def _review(options: argparse.Namespace) -> int:
     text = _text(options.new)
     olds = [guide for file in options.olds if _text(file) for guide in importer.load(file)]
     reviewed = of_text(text, str(options.new), options.release, olds)
-    wanted = (
-        (options.html, present.as_html),
-        (options.markdown, present.as_markdown),
-        (options.json, present.as_json),
-    )
-    for file, make in ((file, make) for file, make in wanted if file):
+    files = (options.html, options.markdown, options.json)
+    for file, make in zip(files, (present.as_html, present.as_markdown, present.as_json), strict=True):
         if str(file) == "-":
             sys.stdout.write(make(reviewed))
-        else:
+        elif file:
             file.write_text(make(reviewed), encoding="utf-8")
-    if Path("-") not in (file for file, _ in wanted):
+    if Path("-") not in files:
         print("\n".join(present.lines(reviewed)))
     return ExitStatus.FAILED if reviewed.shown else ExitStatus.OK
 

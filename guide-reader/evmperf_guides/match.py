@@ -81,8 +81,7 @@ def identify(source: SourceTable) -> Settled:
 
 def split_header(header: str) -> tuple[str, str]:
     """Board and title of a column header; board "" where it names none."""
-    match = _BOARD_HEADER.fullmatch(header.strip())
-    if match:
+    if match := _BOARD_HEADER.fullmatch(header.strip()):
         return match["board"], match["title"].strip()
     return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
 

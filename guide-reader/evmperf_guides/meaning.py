@@ -22,10 +22,8 @@ _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 @functools.lru_cache(maxsize=4096)
 def quantities(text: str) -> Meaning:
     """What a text says."""
-    words, patterns = identity.plain(text), _patterns().items()
-    values = {
-        quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in patterns
-    }
+    words = identity.plain(text)
+    values = {q: [v for v, pattern in of.items() if pattern.search(words)] for q, of in _patterns().items()}
     return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
 
 

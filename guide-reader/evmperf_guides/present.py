@@ -17,7 +17,6 @@ from evmperf_guides.review import LEAST, GuideReview, Side
 
 QUESTIONS = 5
 """Questions that page and Markdown show at once."""
-_RELEASES = 3
 _ROWS = 60
 """Changes that they list."""
 _CHANGES = ("section", "board", "figure", "before", "now", "change", "trend")
@@ -58,7 +57,7 @@ def changes(sides: Sequence[Side]) -> list[tuple[str, ...]]:
     found = []
     for side in (one for one in sides if not one.relative):
         for key, figure in side.figures.items():
-            earlier = side.before(key, figure.unit)[-(_RELEASES - 1) :]
+            earlier = side.before(key, figure.unit)[-2:]
             if not earlier or not earlier[-1] or abs(figure.mean / earlier[-1] - 1) < LEAST:
                 continue
             table = declared.tables().get(key.benchmark)

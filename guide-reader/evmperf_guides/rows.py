@@ -159,11 +159,8 @@ def _refusal(done: TableRows, row: GuideRow, case: str, unit: str | None) -> str
 
 def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int) -> Iterator[Published]:
     """The figures of one cell; raises CellError."""
-    names, texts = [column.metric], [text]
-    if column.listed:
-        texts = text.split(",")
-        names = [column.metric.replace("{n}", str(number)) for number in range(len(texts))]
-    for name, one in zip(names, texts, strict=True):
+    for number, one in enumerate(text.split(",") if column.listed else [text]):
+        name = column.metric.replace("{n}", str(number))
         metric = table.metric(case, name)
         if metric is None:
             raise CellError(f"{table.benchmark} has no metric {name}")

@@ -78,9 +78,8 @@ def boards(source: Source, given: str = "") -> Boards:
             problems.append(Problem(at[0], f"{rare}: its figures are not read"))
     names = tuple(board for board in lines if board not in misspelt)
     modules = frozenset(identity.of_module(module) for module in source.modules)
-    lone = names[0] if len(names) == 1 else ""
-    if not names and len(modules) == 1:
-        (lone,) = modules
+    known = names or tuple(modules)
+    lone = known[0] if len(known) == 1 else ""
     return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
 
 
@@ -281,10 +280,9 @@ def tables(sources: Sequence[SourceTable], witness: Witness) -> list[Settled]:
     settled = [match.identify(table) for table in sources]
     # Without captions, tables that may be any of as many stand in the order of all guides.
     numbers = [n for n, one in enumerate(settled) if one.candidates]
-    places = (
-        (t.section, t.rubric, [m.table for m in s.candidates]) for t, s in zip(sources, settled, strict=True)
-    )
-    for mine in (list(group) for _, group in itertools.groupby(numbers, list(places).__getitem__)):
+    both = zip(sources, settled, strict=True)
+    places = [(source.section, source.rubric, [m.table for m in one.candidates]) for source, one in both]
+    for mine in (list(group) for _, group in itertools.groupby(numbers, places.__getitem__)):
         for place, number in enumerate(mine):
             candidates = settled[number].candidates
             if by_record := witness.table(sources[number], candidates):
