@@ -169,34 +169,28 @@ def _keep(imported: ImportedGuide, found: Iterable[tuple[str, Result]]) -> None:
         printed.setdefault((board, result.benchmark, result.case), []).append(result)
     again: dict[tuple[str, int], list[int]] = {}
     for (board, benchmark, case), of_row in printed.items():
-        first: dict[str, tuple[Published, Result]] = {}
-        second: dict[str, tuple[Published, Result]] = {}
+        values: dict[str, dict[tuple[float | None, ...], tuple[Published, Result]]] = {}
         for cell, result in ((cell, one) for one in of_row for cell in one.published):
-            before, _ = first.setdefault(cell.metric, (cell, result))
-            if _value(before) == _value(cell):
-                if cell is not before:
-                    again.setdefault((benchmark, cell.line), []).append(before.line)
-                continue
-            other, _ = second.setdefault(cell.metric, (cell, result))
-            if other is cell:
-                both = f"lines {before.line} and {cell.line}"
+            known, value = values.setdefault(cell.metric, {}), (cell.mean, cell.low, cell.high)
+            same, _ = known.setdefault(value, (cell, result))
+            (first, _), place = next(iter(known.values())), [*known].index(value)
+            if same is not cell and same is first:
+                again.setdefault((benchmark, cell.line), []).append(first.line)
+            elif same is cell and place == 1:
+                both = f"lines {first.line} and {cell.line}"
                 reason = f"{case} {cell.metric} of {board} differs between {both}: both are kept"
                 imported.remark(cell.line, reason)
-            elif _value(other) != _value(cell):
+            elif same is cell and place > 1:
                 reason = f"{case} {cell.metric} of {board} appears a third time, with a third value"
                 imported.refuse(Problem(cell.line, reason, cell.text), 1)
-        for name, cells in ((case + AGAIN, [*second.values()]), (case, [*first.values()])):
-            if cells:
+        for place, name in ((1, case + AGAIN), (0, case)):
+            if cells := [[*known.values()][place] for known in values.values() if len(known) > place]:
                 published = tuple(cell for cell, _ in cells)
                 words = {title: text for _, one in cells for title, text in one.conditions.items()}
                 joined = structs.replace(cells[0][1], case=name, conditions=words, published=published)
                 imported.results.setdefault(board, []).append(joined)
     for (benchmark, line), earlier in again.items():
         imported.remark(line, f"{benchmark}: repeats the figures of line {min(earlier)}; they count once")
-
-
-def _value(figure: Published) -> tuple[float | None, ...]:
-    return (figure.mean, figure.low, figure.high)
 
 
 def _doubts(imported: ImportedGuide) -> None:
