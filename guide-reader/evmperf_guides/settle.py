@@ -135,11 +135,6 @@ def _off(fit: Match, case: str, figures: Sequence[Published], others: _OfBoard, 
     return max(1.0, own / max(known), min(known) / own) if own and len(known) >= _FEW else 1.0
 
 
-def _test(fit: Match) -> str:
-    """The test that prints a table: one run of it prints two, with no loss and with some."""
-    return re.sub("_0?loss$", "", fit.table.benchmark)
-
-
 class Witness:
     """The record, asked for the boards of one guide; that guide's own figures are no witnesses."""
 
@@ -232,7 +227,9 @@ class Witness:
         """The readings that no board's load contradicts, here and in the test's other table."""
         possible = self._loaded(done, case, readings)
         for twin in self.tables:
-            same = _test(twin.match) == _test(done.match) and twin.match.boards == done.match.boards
+            # One run of a test prints two tables, with no loss and with some.
+            tests = {re.sub("_0?loss$", "", one.match.table.benchmark) for one in (twin, done)}
+            same = len(tests) == 1 and twin.match.boards == done.match.boards
             for row in twin.short if same and twin.match.table != done.match.table else ():
                 if match.row_key(row.cells, twin.match.table)[0] == case:
                     of_twin = _readings(twin.match, case, row.cells[len(twin.match.table.keys) :])

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from evmperf.judge.published.declared import QUICK_MARK
 
 TITLE = re.compile(
-    r"(?i)(?P<os>[\w -]*?)\s*(?P<release>\d+(?:[._]\d+)+)?\s*(?:Kernel )?Performance Guide(?: for .*)?"
+    r"(?P<os>[\w -]*?)\s*(?P<release>\d+(?:[._]\d+)+)?\s*(?:Kernel )?Performance Guide(?: for .*)?",
+    re.IGNORECASE,
 )
 LINUX, RT_LINUX, UNKNOWN_OS = "Linux", "RT-linux", "unknown"
 _SYSTEMS = {RT_LINUX: r"rt|preempt[ _-]?rt|real[ _-]?time", LINUX: "linux"}

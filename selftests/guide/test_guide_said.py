@@ -214,10 +214,7 @@ def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
 
 def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
     monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
-    read, empty = (
-        importer.interpret(nameless(*FIGURES))[0],
-        importer.interpret(nameless(*[""] * len(ROWS)))[0],
-    )
+    (read,), (empty,) = (importer.interpret(nameless(*values)) for values in (FIGURES, [""] * len(ROWS)))
     known = {board: by_key(results) for board, results in read.results.items()}
     known["am64xx-hsevm"] = {}
     (slot,) = (slot for _, slot in layout.like(printed.of_guide(empty), known).slots())
