@@ -62,7 +62,9 @@ def doubts(figures: Figures, board: str, others: History | None = None, release:
         no_bus = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board)
         if why := no_bus or out_of_line(figure.mean, figure.unit, series.get(key, {}), time):
             reasons.setdefault(key, why)
-    return {key: reasons[key] for key, figure in figures.items() if key in reasons and figure.published}
+    order = [*dict.fromkeys(key.benchmark for key in figures)]
+    published = [key for key in reasons if key in figures and figures[key].published]
+    return {key: reasons[key] for key in sorted(published, key=lambda key: order.index(key.benchmark))}
 
 
 @functools.cache
