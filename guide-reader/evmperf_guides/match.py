@@ -4,7 +4,7 @@ renamed, `perf` heads nine tables, and some have no caption. Where two contradic
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.judge.published import identity
@@ -33,7 +33,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a table is, and why nothing else; or None, why it is not known, and what it may be."""
+    """What a table is, and what is doubtful about it; or None, why it is not known, and what it may be."""
 
     match: Match | None
     why: str = ""
@@ -44,19 +44,17 @@ class Settled:
 class _Evidence:
     """What a table's headings and caption say, by quantity: the value, and the words for it."""
 
-    quantities: dict[str, tuple[str, str]] = field(default_factory=dict)
+    quantities: dict[str, tuple[str, str]]
     named: dict[str, str] = field(default_factory=dict)
     """Benchmarks that a text names exactly, with the text."""
     contradiction: str = ""
     overruled: str = ""
     """The heading that caption and header contradict."""
 
-    def against(self, table: Table, *, agree: bool = False) -> list[str]:
-        """The texts that say something else than the table is about; those that `agree` instead."""
-        quantities = self.quantities.items()
-        return list(
-            {text: 0 for q, (value, text) in quantities if (meaning.about(table).get(q) == value) is agree}
-        )
+    def against(self, table: Table) -> list[str]:
+        """The texts that say something else than the table is about."""
+        quantities, about = self.quantities.items(), meaning.about(table)
+        return list(dict.fromkeys(text for q, (value, text) in quantities if about.get(q) != value))
 
     def missing(self, table: Table) -> list[str]:
         """The quantities of a table of which nothing is said."""
@@ -75,23 +73,21 @@ def identify(source: SourceTable) -> Settled:
         return _by_rows(agreed, evidence, source)
     texts = dict.fromkeys(text for match in fitting for text in evidence.against(match.table))
     named = [f"{text!r} is {name}" for name, text in evidence.named.items()]
-    header = f"its header {_shown(source.header)} is that of "
+    titles = dict.fromkeys(split_header(title)[1] for title in source.header[:6])
+    header = f"its header {', '.join(map(repr, titles))} is that of "
     header += ", ".join(match.table.benchmark for match in fitting[:3]) or "no known table"
     return Settled(None, ", and ".join([header, *named, *(f"{text!r} says otherwise" for text in texts)]))
 
 
 def split_header(header: str) -> tuple[str, str]:
     """Board and title of a column header; board "" where it names none."""
-    match = _BOARD_HEADER.fullmatch(header.strip())
-    if match:
+    if match := _BOARD_HEADER.fullmatch(header.strip()):
         return match["board"], match["title"].strip()
     return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
 
 
 def row_key(cells: Sequence[str], table: Table) -> tuple[str, str | None]:
-    """The case that a row's key cells make, two of them joined with `|`, and the unit in its label, None for
-    none.
-    """
+    """The case that a row's key cells make, two joined with `|`, and the unit in its label, if any."""
     label = "|".join(cell.strip() for cell in cells[: len(table.keys)])
     match = _UNIT_SUFFIX.fullmatch(label) if table.units_in_labels else None
     return table.case_of(match["label"] if match else label), match and match["unit"]
@@ -142,39 +138,19 @@ def _spelt(title: str) -> str:
     return " ".join(_NO_UNIT.sub("", title.lower()).split()).replace(" (", "(")
 
 
-def remarks(source: SourceTable, table: Table) -> Iterator[str]:
-    """What is doubtful about a table that was read as the declared one: what others like it say, the
-    heading that caption and header contradict, and words of its caption that neither meaning.yaml nor its
-    file knows: it may be a table of another kind (HSR, jumbo frames, ...).
-    """
-    if table.remark:
-        yield table.remark
-    if heading := _evidence(source).overruled:
-        yield f"read as caption and header say, below {heading!r}"
-    texts = (table.title, *table.captions, *table.section)
-    vocabulary = {*meaning.common(), *(word for text in texts for word in identity.plain(text).split())}
-    words = meaning.unsaid(source.name).split()
-    if strange := [word for word in words if word not in vocabulary and not word.isdigit()]:
-        yield f"read as this table, but its caption also says {', '.join(strange)}"
-
-
 def _evidence(source: SourceTable) -> _Evidence:
-    along, contradiction = meaning.along(source.section)
-    evidence = _Evidence(dict(along), contradiction=contradiction)
-    inner = source.section[-1:]
+    said, contradiction = meaning.along(source.section)
+    inner, overruled = source.section[-1:], ""
     if source.name and inner and identity.plain(inner[0]) == identity.plain(source.name):
         # A heading that is a level too deep stands below its neighbour's: caption and heading say
         # together what it is, where they are of one device.
-        own = meaning.quantities(inner[0])
-        outer, contradiction = meaning.along(source.section[:-1])
+        own, (outer, of_outer) = meaning.quantities(inner[0]), meaning.along(source.section[:-1])
         wrong = [q for q in ("system", "tool") if q in outer and own.get(q) != outer[q][0]]
         if wrong and own.get("device") == outer.get("device", ("",))[0]:
-            evidence = _Evidence(
-                {q: pair for q, pair in outer.items() if q not in wrong},
-                contradiction=contradiction,
-                overruled=outer[wrong[0]][1],
-            )
-            evidence.quantities |= {q: (value, inner[0]) for q, value in own.items()}
+            said = {q: pair for q, pair in outer.items() if q not in wrong}
+            said |= {q: (value, inner[0]) for q, value in own.items()}
+            contradiction, overruled = of_outer, outer[wrong[0]][1]
+    evidence = _Evidence(said, contradiction=contradiction, overruled=overruled)
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
     caption, header = source.name or source.rubric, _of_header(source)
@@ -202,10 +178,9 @@ def _of_header(source: SourceTable) -> meaning.Meaning:
 
 def fits_caption(source: SourceTable) -> bool:
     """Whether a table is a known one and its header says nothing else than its caption."""
-    quantities = meaning.quantities(source.name)
-    if any(quantities.get(quantity, value) != value for quantity, value in _of_header(source).items()):
-        return False
-    return identify(source).match is not None
+    said = meaning.quantities(source.name)
+    agrees = all(said.get(quantity, value) == value for quantity, value in _of_header(source).items())
+    return agrees and identify(source).match is not None
 
 
 def _names(text: str) -> Iterable[str]:
@@ -220,8 +195,7 @@ def _names(text: str) -> Iterable[str]:
 def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Settled:
     """The one whose rows these are."""
     counts = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
-    rows = sum(bool(row.cells) for row in source.rows)
-    if rows and not any(counts.values()):
+    if any(row.cells for row in source.rows) and not any(counts.values()):
         return Settled(None, _other_rows(agreed, evidence, source))
     most = max(counts.values())
     best = [match for match in agreed if counts[match.table.benchmark] == most]
@@ -242,7 +216,8 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> S
         where = " / ".join(source.section) or "before the first heading"
         why = f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}"
         return Settled(None, why)
-    return Settled(choice)
+    below = evidence.overruled
+    return Settled(choice, f"read as caption and header say, below {below!r}" if below else "")
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
@@ -252,19 +227,10 @@ def _known_rows(table: Table, source: SourceTable) -> int:
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
     """Why no row is known: they are another table's, or nobody's."""
     others = [t for t in tables().values() if columns_of(t, source.header) and _known_rows(t, source)]
-    name = agreed[0].table.benchmark
+    name, labels = agreed[0].table.benchmark, [row.cells[0] for row in source.rows if row.cells]
+    shown = ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
     if not others:
-        return f"none of its rows ({_rows(source)}) is one of {name}"
+        return f"none of its rows ({shown}) is one of {name}"
     other = min(others, key=lambda table: len(evidence.against(table))).benchmark
-    texts = evidence.against(agreed[0].table, agree=True) or ["its header"]
-    evidence_text = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
-    return f"{evidence_text} {name}, its rows ({_rows(source)}) are those of {other}"
-
-
-def _rows(source: SourceTable) -> str:
-    labels = [row.cells[0] for row in source.rows if row.cells]
-    return ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
-
-
-def _shown(header: Sequence[str]) -> str:
-    return ", ".join(repr(title) for title in dict.fromkeys(split_header(t)[1] for t in header[:6]))
+    said = source.name or " / ".join(source.section)
+    return f"{said!r} says {name}, its rows ({shown}) are those of {other}"

@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards import yamlfile
 from evmperf.judge.published import identity
@@ -23,20 +22,9 @@ _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 @functools.lru_cache(maxsize=4096)
 def quantities(text: str) -> Meaning:
     """What a text says."""
-    words, patterns = identity.plain(text), _patterns().items()
-    values = {
-        quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in patterns
-    }
-    return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
-
-
-def unsaid(text: str) -> str:
-    """The words of a text that no pattern of meaning.yaml knows."""
     words = identity.plain(text)
-    for patterns in _patterns().values():
-        for pattern in patterns.values():
-            words = pattern.sub(" ", words)
-    return " ".join(words.split())
+    values = {q: [v for v, pattern in of.items() if pattern.search(words)] for q, of in _patterns().items()}
+    return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
 
 
 def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
@@ -65,23 +53,11 @@ def about(table: Table) -> Meaning:
 
 
 @functools.cache
-def common() -> frozenset[str]:
-    """Words of headings and captions that tell no two tables apart."""
-    return frozenset(str(_data()["common words"]).split())
-
-
-@functools.cache
-def _data() -> dict[str, Any]:
-    data: dict[str, object] = yamlfile.read(Path(__file__).with_name("meaning.yaml"))
-    return data
-
-
-@functools.cache
 def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
     return {
         quantity: {
             value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
             for value, patterns in values.items()
         }
-        for quantity, values in _data()["quantities"].items()
+        for quantity, values in yamlfile.read(Path(__file__).with_name("meaning.yaml")).items()
     }

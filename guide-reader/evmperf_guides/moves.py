@@ -8,8 +8,6 @@ import statistics
 from dataclasses import dataclass, field
 
 from evmperf.judge.published import record, scatter
-from evmperf.judge.published.record import Entry
-from evmperf.judge.published.scatter import History
 from evmperf.model.figures import Key
 
 ROWS = 3
@@ -44,14 +42,20 @@ class Habits:
 @functools.cache
 def known(before: str = "") -> Habits:
     """The habits of the record's boards. With `before` (YYYY-MM-DD), older guides alone count."""
-    boards: dict[tuple[str, str], list[Entry]] = {}
-    for entry in record.entries():
-        if not before or entry.date < before:
-            boards.setdefault((entry.board, entry.os), []).append(entry)
     found = Habits()
-    for mine in boards.values():
-        mine.sort(key=lambda entry: entry.place)
-        _add_moves(found, scatter.of_entries(mine, doubtful=False))
+    entries = (entry for entry in record.entries() if not before or entry.date < before)
+    for _, group in itertools.groupby(entries, key=lambda entry: (entry.board, entry.os)):
+        mine = sorted(group, key=lambda entry: entry.place)
+        whole: dict[tuple[Key, tuple[int, ...]], list[float]] = {}
+        for key, series in scatter.of_entries(mine, doubtful=False).items():
+            for (_, (_, unit, old)), (time, (_, same, new)) in itertools.pairwise(sorted(series.items())):
+                if unit == same and old > 0 and new > 0:
+                    whole.setdefault((key._replace(case=""), time), []).append(math.log(new / old))
+                    if new != old:  # a copy is no move
+                        found.add("move", key, unit, abs(math.log(new / old)))
+        for (column, _), ratios in whole.items():
+            if len(ratios) >= ROWS:
+                found.add("table", column, column.metric, abs(statistics.median(ratios)))
         for case, value in (pair for entry in mine for pair in record.values(entry)):
             if value.low is not None and value.high is not None and value.mean > 0 and not value.doubt:
                 key = Key(case.benchmark, case.name, value.metric)
@@ -59,18 +63,3 @@ def known(before: str = "") -> Habits:
     for pool in found.pools.values():
         pool.sort()
     return found
-
-
-def _add_moves(found: Habits, history: History) -> None:
-    """Add what the figures and the tables of one board did from each release to the next."""
-    whole: dict[tuple[Key, tuple[int, ...]], list[float]] = {}
-    for key, series in history.items():
-        for (_, (_, unit, before)), (time, (_, same, after)) in itertools.pairwise(sorted(series.items())):
-            if unit == same and before > 0 and after > 0:
-                move = math.log(after / before)
-                whole.setdefault((key._replace(case=""), time), []).append(move)
-                if move:  # a copy is no move
-                    found.add("move", key, unit, abs(move))
-    for (column, _), ratios in whole.items():
-        if len(ratios) >= ROWS:
-            found.add("table", column, column.metric, abs(statistics.median(ratios)))

@@ -11,7 +11,7 @@ from evmperf_guides.importer import ImportedGuide
 
 def tables(file: Path, release: str) -> list[tuple[tuple[str, ...], Slot | str]]:
     """Each table of a guide with its section; of one that is not known, where it is, in words."""
-    return list(of_guide(importer.load(file, release)))
+    return list(of_guide(importer.load(file, release)[0]))
 
 
 def of_guide(imported: ImportedGuide) -> Iterator[tuple[tuple[str, ...], Slot | str]]:
@@ -22,13 +22,11 @@ def of_guide(imported: ImportedGuide) -> Iterator[tuple[tuple[str, ...], Slot | 
             what = source.caption or " / ".join(source.section) or "no caption"
             yield source.section, f"line {source.line} ({what})"
             continue
-        rows = []
+        rows, keys = [], len(entry.match.table.keys)
         for r in entry.rows:
             whose = {(entry.match.table.benchmark, r.case, board) for board in entry.match.boards or ("",)}
             case = r.case + AGAIN if whose & seen else r.case
             seen |= whose
-            label = r.row.cells[: len(entry.match.table.keys)]
-            rows.append(LayoutLine(case, label, len(r.row.cells)))
-        printed = (source.caption, source.caption_style, source.rubric)
-        keys = source.header[: len(entry.match.table.keys)]
-        yield source.section, Slot(entry.match.table, entry.match.columns, tuple(rows), *printed, keys)
+            rows.append(LayoutLine(case, r.row.cells[:keys], len(r.row.cells)))
+        printed = (source.caption, source.caption_style, source.rubric, source.header[:keys])
+        yield source.section, Slot(entry.match.table, entry.match.columns, tuple(rows), *printed)

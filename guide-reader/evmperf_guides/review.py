@@ -6,8 +6,8 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from evmperf.judge.published import declared, identity, record, scatter, source
 from evmperf.judge.published.scatter import History
@@ -42,9 +42,7 @@ _APART = 1.2
 _TWICE = 2
 _ALIKE = 0.05
 """Logarithm of the factor of figures that are alike."""
-_CLOCK = re.compile(
-    r"^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz", re.MULTILINE | re.IGNORECASE
-)
+_CLOCK = re.compile(r"(?im)^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz")
 _KINDS = {
     "jump": "is it expected?",
     "elsewhere": "which is right?",
@@ -77,6 +75,11 @@ class Remark:
     """Remarks of the kind in the table that are folded behind it."""
 
     @property
+    def key(self) -> Key:
+        """The figure that it is about."""
+        return Key(self.table, self.row, self.column)
+
+    @property
     def question(self) -> str:
         """What it asks."""
         return _KINDS[self.kind]
@@ -97,7 +100,6 @@ class Side:
     doubted: frozenset[Key] = frozenset()
     last: tuple[int, ...] = ()
     name: str = ""
-    lines: Mapping[Key, int] = field(default_factory=dict)
     relative: str = ""
     """The board whose history it is, where the board has none."""
 
@@ -110,7 +112,8 @@ class Side:
         """A remark on one figure."""
         figure = self.figures[key]
         text = f"{figure_text(figure.mean, figure.low, figure.high)} {figure.unit}".strip()
-        return Remark(kind, self.board, *key, text, against, self.lines.get(key, 0), odds)
+        (line,) = (cell.line for cell in figure.result.published if cell.metric == key.metric)
+        return Remark(kind, self.board, *key, text, against, line, odds)
 
 
 @dataclass(frozen=True)
@@ -135,28 +138,25 @@ def review(
     date, its other guides of the release to those `until` one (YYYY-MM-DD). Raises UsageError for guides of
     other boards, or that are not older.
     """
-    _comparable(imported, olds)
+    mine = {identity.board(board) for board in imported.results}
+    for old in olds:
+        if not mine & {identity.board(board) for board in old.results}:
+            names = f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results)}"
+            raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
+        if record.same_time(old.release) >= record.same_time(imported.release):
+            releases = f"{old.release}, not older than {imported.release}"
+            raise UsageError(f"{old.file}: is of release {releases}: name the new guide first")
     habits = moves.known(before)
-    found, sides = list(_form(imported, text)), []
-    rows: dict[str, dict[int, str]] = {}
-    for result in (one for results in imported.results.values() for one in results):
-        rows.setdefault(result.benchmark, {}).update(
-            dict.fromkeys((c.line for c in result.published), result.case)
-        )
-    for board, results in imported.results.items():
-        side = _side(imported, board, olds, figures(results))
-        sides.append(side)
-        side.lines = {Key(r.benchmark, r.case, c.metric): c.line for r in results for c in r.published}
+    found, sides = list(_form(imported, text)), [_side(imported, board, olds) for board in imported.results]
+    for side in sides:
         told: set[Key] = set()
         # What one look explains is not asked about again.
-        looks = [_evidence(side, text), _elsewhere(side, imported, until)]
-        looks += [_exchanged(side), _tables(side, habits)] if not side.relative else []
-        for look in (*looks, _jumps(side, habits)):
-            fresh = [one for one in look if Key(one.table, one.row, one.column) not in told]
-            told |= {Key(one.table, one.row, one.column) for one in fresh}
+        looks = (_evidence(side, text), _elsewhere(side, imported, until), _exchanged(side))
+        for look in (*looks, _tables(side, habits), _jumps(side, habits), _noise(side, habits)):
+            fresh = [one for one in look if one.key not in told]
+            told |= {one.key for one in fresh}
             found += fresh
-        found += [o for o in _noise(side, habits) if Key(o.table, o.row, o.column) not in told]
-        found += [] if side.relative else [*_copied(side), *_order(side), *_missing(side, rows)]
+        found += [] if side.relative else [*_copied(side), *_order(side), *_missing(side, imported)]
     return GuideReview(imported, sides, ordered(found))
 
 
@@ -176,26 +176,10 @@ def ordered(found: Iterable[Remark]) -> list[Remark]:
     return remarks
 
 
-def _comparable(imported: ImportedGuide, olds: Sequence[ImportedGuide]) -> None:
-    mine = {identity.board(board) for board in imported.results}
-    for old in olds:
-        if not mine & {identity.board(board) for board in old.results}:
-            names = (
-                f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results) or 'of a board'}"
-            )
-            raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
-        if record.same_time(old.release) >= record.same_time(imported.release):
-            raise UsageError(
-                f"{old.file}: is of release {old.release}, not older than {imported.release}: "
-                f"name the new guide first"
-            )
-
-
-def _side(
-    imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide], mine: Mapping[Key, Figure]
-) -> Side:
+def _side(imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide]) -> Side:
     """What is known of a board before the guide's release, or else of its nearest relative."""
     own, name = record.same_time(imported.release), identity.board(board)
+    mine = figures(imported.results[board])
     if olds:
         of_olds = ((old.release, *one) for old in olds for one in old.results.items())
         known = [(release, of) for release, other, of in of_olds if identity.same(other, board)]
@@ -219,8 +203,7 @@ def _side(
 
 def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -> tuple[str, History] | None:
     """The other board of the record with most figures like these, and its history until this release."""
-    own = record.same_time(imported.release)
-    best: tuple[int, str, History] = (0, "", {})
+    own, found = record.same_time(imported.release), []
     for name, entries in record.boards(record.entries()).items():
         known = (e for e in entries if e.os == imported.os and record.same_time(e.release) <= own)
         history = scatter.of_entries(sorted(known, key=lambda entry: entry.place), doubtful=False)
@@ -230,9 +213,9 @@ def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -
             if key in mine and (last := series[max(series)][2]) > 0
         ]
         alike = sum(1 / (1 + LEAST) <= ratio <= 1 + LEAST for ratio in ratios)
-        if name != board and alike > max(best[0], len(ratios) / 2, len(mine) / 2):
-            best = (alike, name, history)
-    return (best[1], best[2]) if best[0] else None
+        if name != board and alike > max(len(ratios) / 2, len(mine) / 2):
+            found.append((alike, name, history))
+    return max(found, key=lambda one: one[0])[1:] if found else None
 
 
 def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Remark]:
@@ -242,9 +225,7 @@ def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Rema
         if record.same_time(entry.release) != own or (until and entry.date >= until):
             continue
         cells = {Key(case.benchmark, case.name, v.metric): v for case, v in record.values(entry)}
-        both = [
-            key for key, figure in side.figures.items() if key in cells and cells[key].unit == figure.unit
-        ]
+        both = [key for key, f in side.figures.items() if key in cells and cells[key].unit == f.unit]
         other = [key for key in both if cells[key].mean != side.figures[key].mean]
         if len(other) * 2 < len(both):
             against = f"in {entry.guide or 'another guide of the release'}"
@@ -275,7 +256,7 @@ def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
 def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, float]]]:
     """The last release's figures and these, by table and metric, where both are above zero."""
     columns: dict[tuple[str, str], list[tuple[Key, float, float]]] = {}
-    for key, figure in side.figures.items():
+    for key, figure in side.figures.items() if not side.relative else ():
         if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
             columns.setdefault((key.benchmark, key.metric), []).append((key, earlier[-1], figure.mean))
     return columns
@@ -322,23 +303,20 @@ def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
         if width >= _VERY_WIDE and _should_be_high(key):
             odds = min(odds, ODDS / 2 / width)
         if odds <= ODDS:
-            yield side.remark(
-                "noise", key, f"a range of {width:.0%}; {odds:.1%} of {count} are as wide", odds
-            )
+            known = f"a range of {width:.0%}; {odds:.1%} of {count} are as wide"
+            yield side.remark("noise", key, known, odds)
 
 
 def _copied(side: Side) -> Iterator[Remark]:
     """Tables with the figures of the last release to the digit, beside others that moved."""
     same: dict[str, dict[Key, bool]] = {}
     for key, figure in side.figures.items():
-        series = side.history.get(key, {})
-        if (
-            side.last in series
-            and series[side.last][1] == figure.unit
-            and key.case not in _quantised(key)
-            and (figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1)
-        ):
-            same.setdefault(key.benchmark, {})[key] = series[side.last][2] == figure.mean
+        table, then = declared.tables().get(key.benchmark), side.history.get(key, {}).get(side.last)
+        # Some programs print few different values.
+        is_quantised = table and key.case in {*table.quotients, "cpu_clock", "dhrystone_per_mhz"}
+        differs = figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1
+        if then and then[1] == figure.unit and differs and not is_quantised:
+            same.setdefault(key.benchmark, {})[key] = then[2] == figure.mean
     whole = [one for of_table in same.values() for one in of_table.values()]
     if not whole or sum(whole) > _MOVED * len(whole):
         return
@@ -346,12 +324,6 @@ def _copied(side: Side) -> Iterator[Remark]:
         if all(of_table.values()) and len(of_table) >= _COPIED:
             against = f"all {len(of_table)} figures are those of {side.name}"
             yield from (side.remark("copied", key, against, _RARE / len(of_table)) for key in of_table)
-
-
-def _quantised(key: Key) -> Collection[str]:
-    """The rows of a table whose program prints few different values."""
-    table = declared.tables().get(key.benchmark)
-    return {*table.quotients, "cpu_clock", "dhrystone_per_mhz"} if table else ()
 
 
 def _evidence(side: Side, text: str) -> Iterator[Remark]:
@@ -377,12 +349,8 @@ def _order(side: Side) -> Iterator[Remark]:
     """A smaller buffer that is more than twice as fast, and rows where it was not so before."""
     columns: dict[tuple[str, str], list[Key]] = {}
     for key, figure in side.figures.items():
-        if (
-            key.case.isdigit()
-            and "throughput" in key.metric
-            and figure.mean > 0
-            and "audio" not in key.benchmark
-        ):
+        is_of_buffer = key.case.isdigit() and "throughput" in key.metric and "audio" not in key.benchmark
+        if is_of_buffer and figure.mean > 0:
             columns.setdefault((key.benchmark, key.metric), []).append(key)
     for keys in columns.values():
         for small, large in itertools.pairwise(sorted(keys, key=lambda key: int(key.case))):
@@ -393,34 +361,32 @@ def _order(side: Side) -> Iterator[Remark]:
                 yield side.remark("order", large, f"{times:.1f} times as much with {small.case}", ODDS / 4)
 
 
-def _missing(side: Side, rows: Mapping[str, Mapping[int, str]]) -> Iterator[Remark]:
-    """Tables of the board's last release that the guide has not, or of its other boards: `rows` by table."""
+def _missing(side: Side, imported: ImportedGuide) -> Iterator[Remark]:
+    """Tables of the board's last release that the guide has not, or only of its other boards."""
     before = {key.benchmark for key, series in side.history.items() if side.last in series}
     gone = sorted(before - {key.benchmark for key in side.figures})
-    odds = ODDS / 2 if len(gone) * 3 >= len(before) else ODDS
     for table in gone:
         against = f"{counted(len(gone), 'table')} of {len(before)} in {side.name} missing"
-        for line, row in rows.get(table, {1: ""}).items():
-            sure = odds if table not in rows else ODDS / 4
-            yield Remark("missing", side.board, table, row, "", "no figures", against, line, sure)
+        of_table = (r for results in imported.results.values() for r in results if r.benchmark == table)
+        rows = {cell.line: result.case for result in of_table for cell in result.published}
+        odds = ODDS / 4 if rows else ODDS / 2 if len(gone) * 3 >= len(before) else ODDS
+        for line, row in (rows or {1: ""}).items():
+            yield Remark("missing", side.board, table, row, "", "no figures", against, line, odds)
 
 
 def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
     """Rows and tables that pages or readers cannot show: of another length than their header, unknown."""
     names: dict[int, str] = {}
+    told = set()
     for table, match in zip(imported.source.tables, imported.matches, strict=True):
         name = match.match.table.benchmark if match else table.caption or " / ".join(table.section[-1:])
         names |= dict.fromkeys(range(table.line, table.line + table.text.count("\n") + 2), name)
-    told = set()
-    for table in imported.source.tables:
-        for printed in table.rows:
-            if (has := len(printed.cells)) != (needs := len(table.header)) and has:
-                told.add(printed.line)
-                reason = f"{counted(has, 'cell')} below a header of {needs}"
-                name = names.get(table.line, "")
-                yield Remark(
-                    "form", "", name, printed.cells[0][:60], "", "a row", reason, printed.line, ODDS / 3
-                )
+        needs = len(table.header)
+        for printed in (row for row in table.rows if len(row.cells) not in (0, needs)):
+            told.add(printed.line)
+            reason = f"{counted(len(printed.cells), 'cell')} below a header of {needs}"
+            row = printed.cells[0][:60]
+            yield Remark("form", "", name, row, "", "a row", reason, printed.line, ODDS / 3)
     for problem in (one for one in imported.unknown if one.line not in told):
         where = names.get(problem.line, "")
         row = problem.text.split("\n")[0][:60]

@@ -3,9 +3,9 @@ because parsing each would cost most of the time and change the text.
 """
 
 import csv
-import io
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from docutils import frontend, nodes, utils
@@ -13,13 +13,13 @@ from docutils.parsers.rst import Directive, Parser, directives
 from docutils.parsers.rst.directives.tables import CSVTable
 
 from evmperf.model.errors import UsageError, one_line
-from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, caption, system_of
+from evmperf_guides import match
+from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, system_of
 
-_WARNING, _ERROR = 2, 3
-"""docutils' levels of messages: at errors something is not read."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
 _SPHINX_WORDS = re.compile(r"^(No (directive|role) entry|Unknown (directive|interpreted text role))")
+_WORDS = (nodes.paragraph, nodes.note, nodes.block_quote)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _STRAY = re.compile(
     r'\s*("[^"]*"(\s*,\s*"[^"]*")+|[^,"|:]+(\s*,\s*-?[0-9]+(\.[0-9]+)?( \([^()]*\))?)+)\s*,?\s*'
@@ -40,41 +40,43 @@ class _CsvTable(Directive):
     option_spec = dict.fromkeys(CSVTable.option_spec, directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
-        node = _Placeholder()
         caption = " ".join(self.arguments).strip()
+        # A header may go on over several lines; docutils has joined them.
+        header = _row(" ".join(self.options.get("header", "").split("\n")), self.lineno)
+        foreign = sorted(set(self.options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
+        error = f"option :{foreign[0]}: is not read" if foreign else header.error
+        lines = enumerate(self.content, self.content_offset + 1)
+        rows = [_row(line, number) for number, line in lines if line.strip()]
         style = "argument" if caption else "none"
-        table = SourceTable(self.lineno, (), caption, style, (), [], self.block_text)
-        _fill(table, self.options, list(self.content), self.content_offset + 1)
+        table = SourceTable(self.lineno, caption, style, header.cells, rows, self.block_text)
+        table.error = error or ("" if header.cells else "it has no header")
+        node = _Placeholder()
         node["table"] = table
         return [node]
 
 
-class _Container(Directive):
-    """Sphinx's `only` and `ifconfig`: what is inside belongs to the guide."""
-
-    optional_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        node = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
-        return list(node.children)
-
-
-_DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Container}
-
-
 def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
-    document, problems, warnings = _parse(text, name)
-    title, body = _title(document)
-    match = TITLE.fullmatch(title.strip())
-    source = Source(title, "", match["release"] or "" if match else "", problems=problems, warnings=warnings)
+    source = Source()
+    document = _parse(text, name, source)
+    parts = [node for node in document.children if isinstance(node, nodes.section) and node.children]
+    titles = [section.children[0].astext() for section in parts]
+    if len(parts) != 1:
+        titles = [title for title in titles if TITLE.fullmatch(title.strip())]
+    source.title, body = next(iter(titles), ""), parts[0] if len(parts) == 1 else document
+    if words := TITLE.fullmatch(source.title.strip()):
+        source.release = words["release"] or ""
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
-    source.os = system_of(title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
-    source.unsure = _captions(sections)
+    seen: dict[tuple[int, str], int] = {}
+    for section in (node for node in body.findall(nodes.section) if node is not body and node.children):
+        source.headings.append(section.children[0].astext().strip())
+        place, at = (id(section.parent), source.headings[-1]), (section.line or 2) - 1
+        if (first := seen.setdefault(place, at)) < at:
+            reason = f"its section has the title {place[1]!r} in line {first}, too"
+            source.warnings.append(Problem(at, reason))
+    source.os = system_of(source.title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
+    _captions(sections)
     # Rows behind a dedent, or below a directive that is not known.
     inside = {table.line + n for table in source.tables for n in range(table.text.count("\n") + 1)}
     for number, line in enumerate(text.splitlines(), 1):
@@ -83,27 +85,25 @@ def read(text: str, name: str = "guide") -> Source:
     return source
 
 
-def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Problem]]:
-    """The document, what is wrong with it, and what docutils only warns of."""
+def _parse(text: str, name: str, source: Source) -> nodes.document:
+    """The document; what is wrong with it, and what docutils only warns of, is noted."""
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
-    settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
-        if message["level"] >= _WARNING and not _SPHINX_WORDS.match(words):
+        if message["level"] >= utils.Reporter.WARNING_LEVEL and not _SPHINX_WORDS.match(words):
             line, reason = message.get("line") or 1, f"reStructuredText: {' '.join(words.split())}"
-            (problems if message["level"] >= _ERROR else warnings).append(Problem(line, reason))
+            is_read = message["level"] < utils.Reporter.ERROR_LEVEL
+            (source.warnings if is_read else source.problems).append(Problem(line, reason))
 
     document.reporter.attach_observer(note)
-    # docutils' register is global: our reading of some directives is in it for as long as we read.
+    # docutils' register is global: our reading of csv-tables is in it for as long as we read.
     register: dict[str, Any] = vars(directives)["_directives"]
     saved = dict(register)
-    register.update(_DIRECTIVES)
+    register["csv-table"] = _CsvTable
     try:
         Parser().parse(text, document)
     except Exception as error:  # docutils' own faults on damaged text
@@ -112,22 +112,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Pr
     finally:
         register.clear()
         register.update(saved)
-    return document, problems, warnings
-
-
-def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int) -> None:
-    """Read header and rows of one csv-table; what is wrong with them goes into `error`."""
-    foreign = sorted(set(options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
-    if foreign:
-        table.error = f"option :{foreign[0]}: is not read"
-        return
-    table.rows = [_row(line, first_line + number) for number, line in enumerate(content) if line.strip()]
-    # A header may go on over several lines; docutils has joined them.
-    header = _row(" ".join(options.get("header", "").split("\n")), table.line)
-    if header.cells or header.error:
-        table.header, table.error = header.cells, header.error
-    else:
-        table.error = "it has no header"
+    return document
 
 
 def _row(line: str, number: int) -> GuideRow:
@@ -139,22 +124,12 @@ def _row(line: str, number: int) -> GuideRow:
     return GuideRow(tuple(cells), number)
 
 
-def _title(document: nodes.document) -> tuple[str, nodes.Element]:
-    """The guide's title and what is under it."""
-    sections = [node for node in document.children if isinstance(node, nodes.section) and node.children]
-    titles = [section.children[0].astext() for section in sections]
-    if len(sections) == 1:
-        return titles[0], sections[0]
-    return next((title for title in titles if TITLE.fullmatch(title.strip())), ""), document
-
-
 def _collect(
     parent: nodes.Element, path: tuple[str, ...], source: Source, sections: list[list[SourceTable | str]]
 ) -> None:
     """Gather the tables below a node, in order, with the captions that belong to them."""
     here: list[SourceTable | str] = []
     rubric = ""
-    source.warnings += _titled_twice(parent)
     for node in parent.children:
         if isinstance(node, _Placeholder):
             table: SourceTable = node["table"]
@@ -163,14 +138,12 @@ def _collect(
             source.tables.append(table)
         elif isinstance(node, nodes.rubric):
             rubric = node.astext().strip()
-        elif isinstance(node, nodes.paragraph):
-            match = _CAPTION.fullmatch(node.astext())
-            if match and not (here and here[-1] == ""):  # that is of the list of modules
-                here.append(match["text"])
-            elif not match:
-                _note(here, node)
-        elif isinstance(node, nodes.note | nodes.block_quote) and not node.next_node(_Placeholder):
-            _note(here, node)
+        elif isinstance(node, nodes.paragraph) and (words := _CAPTION.fullmatch(node.astext())):
+            if not (here and here[-1] == ""):  # that is of the list of modules
+                here.append(words["text"])
+        elif isinstance(node, _WORDS) and not node.next_node(_Placeholder):
+            if here and isinstance(here[-1], SourceTable):
+                here[-1].below = f"{here[-1].below} {node.astext()}".strip()
         elif isinstance(node, nodes.table):
             here.append("")
             rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
@@ -178,49 +151,46 @@ def _collect(
                 source.modules += [row[0] for row in rows[1:] if row]
             if any(_NUMBER.fullmatch(cell) for row in rows for cell in row):
                 message = "reStructuredText: a table of figures in another form than csv-table is not read"
-                line = next((inner.line for inner in node.findall() if inner.line), 1)
-                source.problems.append(Problem(line, message))
+                first = next((inner.line for inner in node.findall() if inner.line), 1)
+                source.problems.append(Problem(first, message))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""
-            source.headings.append(title)
             _collect(node, (*path, title), source, sections)
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
             _collect(node, path, source, sections)
     sections.append(here)
 
 
-def _titled_twice(parent: nodes.Element) -> Iterator[Problem]:
-    """Sections with the title of another one beside them."""
-    lines: dict[str, int] = {}
-    for node in parent.children:
-        if isinstance(node, nodes.section) and node.children:
-            title, line = node.children[0].astext().strip(), (node.line or 2) - 1
-            if (first := lines.setdefault(title, line)) < line:
-                yield Problem(line, f"its section has the title {title!r} in line {first}, too")
-
-
-def _note(here: Sequence[SourceTable | str], node: nodes.Element) -> None:
-    """Keep the words below a table with it."""
-    if here and isinstance(here[-1], SourceTable):
-        here[-1].below = f"{here[-1].below} {node.astext()}".strip()
-
-
-def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTable | str]]:
-    """Give each `Table:` line to the table before or after it, as the section shows by taking
-    turns, or else the guide's other sections; returns the sections of which neither tells.
+def _captions(sections: Sequence[list[SourceTable | str]]) -> None:
+    """Give each `Table:` line to the table before or after it: as its section shows by taking turns, or else
+    as the guide's other sections have it, or else so that most tables agree with it; else an error.
     """
     left, seen = [], set()
     for here in sections:
         entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
         turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
-        if match := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
-            style = "before" if match["before"] else "after"
-            seen.add(style)
-            caption(here, style)
+        if of_turns := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
+            seen.add("before" if of_turns["before"] else "after")
+            _caption(here, "before" if of_turns["before"] else "after")
         elif {"C", "T"} <= set(turns):
             left.append(here)
-    if len(seen) != 1:
-        return left
     for here in left:
-        caption(here, *seen)
-    return []
+        mine = [table for table in here if isinstance(table, SourceTable)]
+        fits = {}
+        for style in seen if len(seen) == 1 else ("before", "after"):
+            _caption(here, style)
+            fits[style] = sum(map(match.fits_caption, mine))
+        _caption(here, max(fits, key=lambda style: fits[style]))
+        why = "nothing tells whether `Table:` lines of its section belong to the tables before or after them"
+        for table in mine if len(set(fits.values())) < len(fits) else ():
+            table.error = table.error or why
+
+
+def _caption(here: Sequence[SourceTable | str], style: str) -> None:
+    """Set the captions of a section's tables, from the lines `before` or `after` them."""
+    for table in here:
+        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
+            table.caption, table.caption_style = "", "none"
+    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
+        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
+            table.caption, table.caption_style = line, style

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evmperf.judge.published.declared import QUICK_MARK
@@ -14,9 +13,7 @@ TITLE = re.compile(
 LINUX, RT_LINUX, UNKNOWN_OS = "Linux", "RT-linux", "unknown"
 _SYSTEMS = {RT_LINUX: r"rt|preempt[ _-]?rt|real[ _-]?time", LINUX: "linux"}
 """Operating systems by the words for them; the first that is there counts."""
-_NEXT_GUIDE = re.compile(
-    r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$", re.MULTILINE
-)
+_NEXT_GUIDE = re.compile(r"(?m)^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$")
 
 
 @dataclass(frozen=True)
@@ -34,13 +31,13 @@ class SourceTable:
     """One csv-table: where it is, what it is called, and what it holds."""
 
     line: int
-    section: tuple[str, ...]
     caption: str
     caption_style: str
     """argument, before, after, or none."""
     header: tuple[str, ...]
     rows: list[GuideRow]
     text: str
+    section: tuple[str, ...] = ()
     rubric: str = ""
     below: str = ""
     """Words between it and the next table or heading: notes say which board a table is of."""
@@ -70,14 +67,31 @@ class Problem:
     kept: bool = False
 
 
+@dataclass(kw_only=True)
+class Notes:
+    """What was not read, and how many cells that is; and what was read and is doubtful."""
+
+    problems: list[Problem] = field(default_factory=list)
+    unknown_cells: int = 0
+
+    def refuse(self, problem: Problem, cells: int) -> None:
+        """Note what is not read."""
+        self.problems.append(problem)
+        self.unknown_cells += cells
+
+    def remark(self, line: int, reason: str) -> None:
+        """Note what is read and doubtful."""
+        self.problems.append(Problem(line, reason, kept=True))
+
+
 @dataclass
 class Source:
     """A whole guide."""
 
-    title: str
-    os: str
+    title: str = ""
+    os: str = ""
     """As title or headings say it; "" if neither does."""
-    release: str
+    release: str = ""
     tables: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -85,8 +99,6 @@ class Source:
     headings: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
     """Names in the list of evaluation modules."""
-    unsure: list[list[SourceTable | str]] = field(default_factory=list)
-    """Tables and `Table:` lines of sections where nothing says which belong together."""
 
 
 def system_of(text: str) -> str:
@@ -101,13 +113,3 @@ def guides(text: str) -> list[str]:
     starts = [start for start, title in titles if title and (title["os"] or title["release"])]
     parts = itertools.pairwise([0, *starts[1:], len(text)])
     return ["\n" * text.count("\n", 0, first) + text[first:after] for first, after in parts]
-
-
-def caption(here: Sequence[SourceTable | str], style: str) -> None:
-    """Set the captions of a section's tables, from the lines `before` or `after` them."""
-    for table in here:
-        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
-            table.caption, table.caption_style = "", "none"
-    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
-        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
-            table.caption, table.caption_style = line, style

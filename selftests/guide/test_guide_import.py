@@ -117,7 +117,7 @@ def reading(monkeypatch):
         if {"history", "loads"} & {*guide}:
             monkeypatch.setattr(scatter, "history", known_of(guide))
         given = {name: guide.get(name, "") for name in ("release", "os", "board")}
-        return importer.interpret(text_of(guide), guide.get("name", "guide.rst"), **given)
+        return importer.interpret(text_of(guide), guide.get("name", "guide.rst"), **given)[0]
 
     return read
 
@@ -167,7 +167,7 @@ def test_a_guide_is_read_as_a_person_does(about, guide, reading):
 
 def test_an_unknown_table_is_kept_as_it_is(tmp_path):
     odd = table([["x", 1.00]], header=("Colour", "am64xx-hsevm: hue"), within=())
-    imported = importer.interpret(titled(STREAM + odd))
+    imported = importer.interpret(titled(STREAM + odd))[0]
     (folder,) = importer.store(imported, tmp_path)
     (kept,) = [r for r in read_records(folder) if isinstance(r, UnknownRecord)]
     assert '"Colour","am64xx-hsevm: hue"' in kept.text
@@ -175,7 +175,7 @@ def test_an_unknown_table_is_kept_as_it_is(tmp_path):
 
 
 def test_importing_twice_is_importing_once(tmp_path):
-    imported = importer.interpret(titled(STREAM))
+    imported = importer.interpret(titled(STREAM))[0]
     first = importer.store(imported, tmp_path)
     before = (first[0] / "results.jsonl").read_bytes()
     assert importer.store(imported, tmp_path) == first
@@ -185,7 +185,7 @@ def test_importing_twice_is_importing_once(tmp_path):
 
 
 def test_a_measured_run_is_never_overwritten(tmp_path):
-    imported = importer.interpret(titled(STREAM))
+    imported = importer.interpret(titled(STREAM))[0]
     (folder,) = importer.store(imported, tmp_path)
     run = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**run, "kind": "nightly"}))
@@ -265,23 +265,23 @@ def test_a_unit_in_a_cell_must_be_one_of_its_metric():
 
 def test_imports_of_two_systems_do_not_replace_each_other(tmp_path):
     for title in ("Linux 9.1 Performance Guide", "RT-linux 9.1 Performance Guide"):
-        importer.store(importer.interpret(titled(STREAM, title)), tmp_path)
+        importer.store(importer.interpret(titled(STREAM, title))[0], tmp_path)
     assert {read_run(path).os for path in tmp_path.iterdir()} == {"Linux", "RT-linux"}
 
 
 def test_figures_of_an_unknown_system_do_not_replace_those_of_another_file(tmp_path):
     text = titled(STREAM, "Performance Guide")
-    importer.store(importer.interpret(text, "one.rst", release="9.1"), tmp_path)
-    importer.store(importer.interpret(text, "one.rst", release="9.1"), tmp_path)
+    importer.store(importer.interpret(text, "one.rst", release="9.1")[0], tmp_path)
+    importer.store(importer.interpret(text, "one.rst", release="9.1")[0], tmp_path)
     with pytest.raises(UsageError, match=r"one\.rst.*--os"):
-        importer.store(importer.interpret(text, "two.rst", release="9.1"), tmp_path)
+        importer.store(importer.interpret(text, "two.rst", release="9.1")[0], tmp_path)
 
 
 def test_a_second_guide_in_one_file_is_a_guide_of_its_own(tmp_path, capsys):
     second = titled(STREAM.replace("1.0", "2.0"), "RT-linux 9.01 Performance Guide")
     file = tmp_path / "both.rst"
     file.write_text(titled(STREAM, "Linux 9.01 Performance Guide") + "\n" + second)
-    one, two = importer.load_all(file)
+    one, two = importer.load(file)
     place = "am64xx-hsevm stream add perf"
     assert [(g.os, figures(g)[place]) for g in (one, two)] == [("Linux", "1 MB/s"), ("RT-linux", "2 MB/s")]
     (result,) = two.results["am64xx-hsevm"]

@@ -116,7 +116,7 @@ def test_a_figure_that_another_guide_of_the_release_has_otherwise_is_asked_about
     until, kinds, tmp_path, monkeypatch
 ):
     file, other = written(tmp_path, "12.00", measured(2)), tmp_path / "guide.2026-01-01.rst"
-    imported, text = importer.load(file), file.read_text()
+    imported, text = importer.load(file)[0], file.read_text()
     figure = imported.results["virtual-evm"][0].published[0]
     lines = text.split("\n")
     lines[figure.line - 1] = re.sub('","[^"]*"$', f'","{2 * figure.mean:.2f}"', lines[figure.line - 1])
@@ -132,7 +132,7 @@ def test_a_board_without_history_is_held_against_its_nearest_relative(
 ):
     new = [runs.scaled(r, factor) if r.benchmark == "openssl_throughput" else r for r in measured(2)]
     file = written(tmp_path, "12.00", new)
-    imported, text = importer.load(file), file.read_text()
+    imported, text = importer.load(file)[0], file.read_text()
     recorded(monkeypatch, old[1], "relative-evm")
     jumps = [one for one in review.review(imported, text).remarks if one.kind != "evidence"]
     assert {one.table for one in jumps} == tables

@@ -47,7 +47,7 @@ def warnings(text):
 
 @needs_seeds
 def test_all_tables_rows_and_cells_of_the_seeds_are_known():
-    imported = [importer.load(file) for file in seeds.files()]
+    imported = [importer.load(file)[0] for file in seeds.files()]
     assert [guide.unknown for guide in imported] == [[]] * len(imported)
     assert sum(guide.unknown_cells for guide in imported) == 0
     tables = [table for guide in imported for table in guide.source.tables]
@@ -58,10 +58,10 @@ def test_all_tables_rows_and_cells_of_the_seeds_are_known():
 @needs_seeds
 @pytest.mark.parametrize("file", [*seeds.files(), *REAL], ids=lambda file: file.stem[:12])
 def test_a_guide_rendered_again_is_identical(file):
-    imported = importer.load(file)
+    imported = importer.load(file)[0]
     text = rendered(imported)
     assert imported.unknown == []
-    assert shape(importer.interpret(text).source) == shape(imported.source)
+    assert shape(importer.interpret(text)[0].source) == shape(imported.source)
     assert file in REAL or warnings(text) == ""
 
 
@@ -81,16 +81,16 @@ def test_no_sentence_of_the_seeds_is_in_what_we_write():
 @pytest.mark.parametrize("release", list(texts()))
 def test_a_guide_from_baselines_reads_back_the_same(release):
     text = texts()[release]
-    imported = importer.interpret(text)
+    imported = importer.interpret(text)[0]
     assert imported.unknown == []
-    assert shape(importer.interpret(rendered(imported)).source) == shape(imported.source)
+    assert shape(importer.interpret(rendered(imported))[0].source) == shape(imported.source)
     assert warnings(text) == ""
 
 
 @needs_seeds
 def test_baselines_are_what_the_command_makes_of_the_seeds(tmp_path):
     for file in seeds.files():
-        importer.store(importer.load(file), tmp_path)
+        importer.store(importer.load(file)[0], tmp_path)
     ours = {entry.run.id: entry.folder for entry in published()}
     made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).runs()}
     assert set(made) == set(ours)
@@ -119,7 +119,7 @@ def test_published_figures_come_back_or_are_refused_with_a_reason():
 
 @pytest.mark.skipif(not GUIDES, reason="no shared/real/guides beside the checkout")
 def test_no_cell_of_a_row_without_some_boards_is_read_as_another_board_s():
-    counts = [guide_reading.shortened(guide) for file in GUIDES for guide in importer.load_all(file)]
+    counts = [guide_reading.shortened(guide) for file in GUIDES for guide in importer.load(file)]
     assert [wrong for _, wrong in counts if wrong] == []
     assert sum(placed for placed, _ in counts) > 3_000
 

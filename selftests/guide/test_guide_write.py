@@ -123,7 +123,7 @@ def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path):
     assert "virtual-evm: Read Throughput (Kbytes/sec)" in page
     assert "n 3" in page
     assert "partial: 1 refused" in page
-    imported = importer.load(target / "source" / "guide.rst")
+    imported = importer.load(target / "source" / "guide.rst")[0]
     assert imported.unknown == []
     cells = [cell for result in imported.results["virtual-evm"] for cell in result.published]
     assert all(cell.low is not None and cell.low <= cell.mean <= (cell.high or 0) for cell in cells)
@@ -134,7 +134,7 @@ def test_measured_runs_in_the_layout_of_a_given_guide(results, tmp_path, capsys)
     assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "-o", str(layout)]) == 0
     command = ["guide", "--release", "12.00", "--from", str(results), "--like", str(layout)]
     assert cli.main(command) == 0
-    imported = importer.interpret(capsys.readouterr().out)
+    imported = importer.interpret(capsys.readouterr().out)[0]
     assert set(imported.results) == {"virtual-evm"}
     assert {r.benchmark for r in imported.results["virtual-evm"]} == set(runs.BENCHMARKS)
 
@@ -201,7 +201,7 @@ def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
     assert "(1 boot cycles)" in text
     assert "20 boot cycles" not in text
     assert "of 100 MB" not in text
-    imported = importer.interpret(text)
+    imported = importer.interpret(text)[0]
     assert imported.unknown == []
     assert {r.profile for results in imported.results.values() for r in results} == {"quick"}
 
@@ -250,7 +250,7 @@ def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
     arguments = ("--release", "12.00", "--from", tmp_path / "results")
     status, text, _ = rendered(capsys, *arguments, "--like", like(tmp_path, body))
     assert status == 0
-    rows = {r.case for r in importer.interpret(text).results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
+    rows = {r.case for r in importer.interpret(text)[0].results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
     assert rows == {"102400", "262144", "524288", "1048576", "5242880"}
 
 
@@ -305,14 +305,14 @@ def test_why_and_explain_work_against_a_guide_of_one_s_own(guide, tmp_path, caps
     assert (answer.theirs, round(answer.ours)) == (314.0, 150)
     assert main(["import-guide", str(guide), "--into", str(tmp_path / "results")]) == 0
     capsys.readouterr()
-    there = importer.run_of(importer.load(guide), BOARD).id
+    there = importer.run_of(importer.load(guide)[0], BOARD).id
     main(["compare", "--facts", there, folder.name, "--results", str(tmp_path / "results")])
     assert "6.12.99" in capsys.readouterr().out
 
 
 def test_conditions_of_another_text_are_not_used(guide):
     guide.write_text(guide.read_text().replace("314.00", "315.00"))
-    imported = importer.load(guide)
+    imported = importer.load(guide)[0]
     assert imported.conditions is None
     assert any("does not fit the text" in remark.reason for remark in imported.remarks)
 
@@ -320,7 +320,7 @@ def test_conditions_of_another_text_are_not_used(guide):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "x", "guide": "", "boards": {}}', "\xff"])
 def test_a_file_that_holds_no_conditions_costs_no_figure(guide, text):
     conditions.beside(guide).write_text(text, "latin-1")
-    imported = importer.load(guide)
+    imported = importer.load(guide)[0]
     assert imported.results[BOARD][0].published[0].mean == 314.0
     assert any("not used" in remark.reason for remark in imported.remarks)
 

@@ -11,10 +11,10 @@ import itertools
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf_guides import importer, printed, rows, rst, settle, source
+from evmperf_guides import importer, printed, rst, settle, source
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
@@ -50,7 +50,7 @@ def counted(file, said=("", "")):
     """The count of one guide; `said` is what is known of its operating system and release."""
     text, count = file.read_text(encoding="utf-8"), Count(file.stem)
     try:
-        guides = importer.load_all(file, said[1])
+        guides = importer.load(file, said[1])
     except UsageError as error:
         count.refused[str(error)] += sum(_is_figure(c) for c in _cells(text))
         return count
@@ -66,16 +66,19 @@ def shortened(imported):
     """Of whole rows of UDP without the cells of some boards: how many of the others are put into columns,
     and the rows and boards of those put into a wrong one.
     """
-    placed, wrong, witness = 0, [], settle.Witness(imported.os, imported.file, imported.release)
-    for table, read in zip(imported.source.tables, imported.matches, strict=True):
-        fit = read and read.match
-        whole = rows.read(table, fit, "").rows if fit and "_udp_" in fit.table.benchmark else ()
-        for row in (row for row in whole if len(row.row.cells) == len(table.header)):
-            cells, others = row.row.cells[len(fit.table.keys) :], [one for one in whole if one != row]
+    placed, wrong, named = 0, [], settle.boards(imported.source)
+    witness = settle.Witness(imported.os, imported.file, imported.release, named)
+    udp = (table for table in imported.matches if table and "_udp_" in table.match.table.benchmark)
+    for table in udp:
+        fit, short = table.match, table.short
+        whole = [row for row in table.rows if row.row.line not in {one.line for one in short}]
+        for row in whole:
+            cells = row.row.cells[len(fit.table.keys) :]
+            others = replace(table, rows=[one for one in whole if one != row])
             sets = (itertools.combinations(fit.boards, count) for count in range(1, len(fit.boards)))
             for boards in itertools.chain(*sets):
                 mine = [column.board in boards for column in fit.columns]
-                found, _ = witness.spread(fit, row.case, [*itertools.compress(cells, mine)], others)
+                found, _ = witness.place(others, row.case, [*itertools.compress(cells, mine)])
                 placed += sum(map(bool, found))
                 own = zip(found, cells, mine, strict=True) if found else ()
                 wrong += [(row.row, boards) for cell, text, is_mine in own if cell and cell != text * is_mine]
@@ -126,9 +129,8 @@ def _rendered(imported, text):
     """By section and caption, the tables of a guide like this without its figures: cell by key
     cells and header.
     """
-    empty = importer.interpret(blanked(imported, text), imported.file, imported.release)
-    guides = (empty, *empty.following)
-    empty = next((g for g in guides if g.source.title == imported.source.title), empty)
+    guides = importer.interpret(blanked(imported, text), imported.file, imported.release)
+    empty = next((g for g in guides if g.source.title == imported.source.title), guides[0])
     known = {board: figures(results) for board, results in imported.results.items()}
     written = writer.render(
         layout.like(printed.of_guide(empty), known), known, writer.Head(imported.release, imported.os)

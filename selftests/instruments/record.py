@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 from backports import zstd
-from evmperf_guides import artefacts, importer, steady
+from evmperf_guides import artefacts, importer
 from evmperf_guides.source import UNKNOWN_OS
 from msgspec import structs
 from msgspec.structs import astuple
@@ -52,7 +52,10 @@ def doubted(entries):
         board: scatter.of_entries(sorted(mine, key=lambda e: e.place), doubtful=False)
         for board, mine in boards.items()
     }
-    return [_noted(e, lambda run, found: steady.doubts(run, found, series[run.board, run.os])) for e in own]
+    return [
+        _noted(e, lambda run, of: artefacts.doubts(of, run.board, series[run.board, run.os], run.release))
+        for e in own
+    ]
 
 
 def _noted(entry, doubts):
@@ -86,7 +89,7 @@ def entries(file):
         problems, found = read.problems, read.entries()
     else:
         problems, found = [], []
-        for imported in importer.load_all(file):
+        for imported in importer.load(file):
             problems += imported.problems
             found += [entry_of(importer.run_of(imported, b), r) for b, r in imported.results.items()]
     for problem in problems:

@@ -47,7 +47,7 @@ def large(before, after):
 def asked(file, release, before="", until=""):
     """The remarks on a guide, and the lines that shown questions and those folded behind them are about."""
     text = file.read_text(encoding="utf-8")
-    imported = importer.load(file, release)
+    imported = importer.load(file, release)[0]
     until = until or record.date_in(file.name)
     remarks = review.review(imported, text, before=before, until=until).remarks
     shown = {(one.kind, one.table) for one in remarks if not one.folded}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_guides import artefacts, importer, steady
+from evmperf_guides import artefacts, importer
 
 from evmperf.commands.cli import main as cli
 from evmperf.judge import judge, nights, singles, trends
@@ -29,7 +29,7 @@ from selftests.support import programs, seeds, spools
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
     title = f"{os} {release} Performance Guide" if release else f"{os} Performance Guide"
     text = titled(table([["add (MB/s)", value]], ("Benchmarks", f"{board}: perf")), title)
-    imported = importer.interpret(text, name)
+    imported = importer.interpret(text, name)[0]
     ((found, results),) = imported.results.items()
     return instrument.entry_of(importer.run_of(imported, found), results)
 
@@ -196,7 +196,7 @@ def test_asking_imports_nothing_that_is_slow():
 @pytest.mark.skipif(not seeds.files(), reason="no shared/seeds beside the checkout")
 def test_the_record_has_the_figures_of_the_seeds():
     file = seeds.files()[0]
-    imported = importer.load(file)
+    imported = importer.load(file)[0]
     known = {(e.printed, e.guide): e for e in record.entries()}
     for board, results in imported.results.items():
         assert known[board, file.name] == instrument.entry_of(importer.run_of(imported, board), results)
@@ -254,7 +254,7 @@ def rows_of(case):
 def test_figures_that_others_beside_them_show_to_be_wrong_are_doubted(case):
     known = dict(rows_of(case))
     if case.get("by") == "steady":
-        doubts = steady.doubts(Run("r", "am64xx-hsevm", "full", os="Linux"), known)
+        doubts = artefacts.doubts(known, "am64xx-hsevm")
     else:
         doubts = artefacts.doubts(known, "x1-evm")
     found, wanted = {f"{key.case} {key.metric}": why for key, why in doubts.items()}, case.get("doubted", {})
@@ -282,7 +282,7 @@ STEADY = {(n,): (f"{n}.00", "MB/s", 53.0 + n / 10) for n in range(1, 6)}
     ],
 )
 def test_a_figure_far_off_a_steady_history_is_doubtful(mean, said):
-    why = steady.out_of_line(mean, "MB/s", STEADY, (9,))
+    why = artefacts.out_of_line(mean, "MB/s", STEADY, (9,))
     assert bool(why) == bool(said)
     assert said in why
 
@@ -297,12 +297,12 @@ def test_a_figure_far_off_a_steady_history_is_doubtful(mean, said):
     ],
 )
 def test_a_history_that_is_short_unsteady_or_of_another_unit_tells_nothing(series):
-    assert steady.out_of_line(1.0, "MB/s", series, (9,)) == ""
+    assert artefacts.out_of_line(1.0, "MB/s", series, (9,)) == ""
 
 
 def test_a_release_is_no_witness_for_itself():
     series = dict(list(STEADY.items())[:3])
-    assert steady.out_of_line(1.0, "MB/s", series, (1,)) == ""
+    assert artefacts.out_of_line(1.0, "MB/s", series, (1,)) == ""
 
 
 def one(mean, count=0, doubt=""):
@@ -315,8 +315,9 @@ RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")
 
 
 def test_only_published_figures_are_doubted_for_their_history():
-    assert set(steady.doubts(RUN, one(5.3), {KEY: STEADY})) == {KEY}
-    assert steady.doubts(RUN, one(5.3, count=3), {KEY: STEADY}) == {}
+    others = (RUN.board, {KEY: STEADY}, RUN.release)
+    assert set(artefacts.doubts(one(5.3), *others)) == {KEY}
+    assert artefacts.doubts(one(5.3, count=3), *others) == {}
 
 
 def test_no_verdict_builds_on_a_doubtful_figure():

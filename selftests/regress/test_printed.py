@@ -59,7 +59,7 @@ def releases_of_boards():
         known.setdefault((entry.run.board, entry.run.os), []).append((entry.run, figures(entry.results())))
     for file in seeds.real("guides", "am*-*.rst"):
         try:
-            imported = importer.load(file)
+            imported = importer.load(file)[0]
         except UsageError:  # it states no release, so it has no neighbour
             continue
         for board, results in imported.results.items():
