@@ -15,7 +15,7 @@ import msgspec
 
 from evmperf.lab.provision import content as contents
 from evmperf.measure import provenance
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import LabError, UsageError
 
 _TIMEOUT_S = 120.0
 _LINKS = 8
@@ -125,15 +125,22 @@ def _ext(image: Path, start: int) -> Read:
 
 
 def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the host; raises LabError that names its package."""
-    return subprocess.run(
-        [contents.program(name, package, "reads"), *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-        env=_ENVIRONMENT,
-    )
+    """Run a program of the host; raises LabError that names its package, or its time."""
+    command = [contents.program(name, package, "reads"), *words]
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=_ENVIRONMENT,
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(
+            f"{name} took more than {_TIMEOUT_S:g} s to read the image: see whether this host's disk or "
+            f"network share is slow or away, then repeat"
+        ) from None
 
 
 def _boot(system: Read) -> dict[str, str]:
@@ -171,16 +178,24 @@ def banner(data: bytes) -> str:
 
 def kernel(data: bytes) -> tuple[str, str] | None:
     """What `uname -r` and `uname -v` say of the first kernel in an Image, an EFI zboot kernel or a fitImage;
-    None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked.
+    None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked; raises
+    LabError if no kernel is found and a program for something of it is missing.
     """
     packed = [match.start() for match in itertools.islice(_PACKED.finditer(data), _MOST_PACKED)]
-    for plain in itertools.chain([data], (_unpacked(data[start:]) for start in packed)):
+    lacking: list[LabError] = []
+    for plain in itertools.chain([data], (_unpacked(data[start:], lacking) for start in packed)):
         if release := _LINUX.search(plain):
             return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
+    if lacking:
+        raise lacking[0]
     return None
 
 
-def _unpacked(data: bytes) -> bytes:
-    """The content of compressed data, as far as it can be read."""
-    command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
+def _unpacked(data: bytes, lacking: list[LabError]) -> bytes:
+    """The content of compressed data, as far as it can be read; a missing program is added to `lacking`."""
+    try:
+        command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
+    except LabError as error:
+        lacking.append(error)
+        return b""
     return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout
