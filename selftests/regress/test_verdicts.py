@@ -22,6 +22,7 @@ from evmperf.model.figures import Key, figures
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
+from evmperf.publish.report import page
 from evmperf.publish.report.columns import sparkline
 from selftests.support import runs
 from selftests.support.spools import a_case
@@ -300,7 +301,9 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
     assert re.search(r"and \d+ more lines \(--all\)", said)
     for text in (said, note.read_text(), (folder / "report.html").read_text()):
         assert "mitigations" in text
+    assert (folder / page.CHANGED).read_text()
     assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
+    assert not (folder / page.CHANGED).exists(), "nothing worse, so nothing changed"
     # What decides nothing leaves the page.
     assert "mitigations" in (folder / "report.html").read_text().partition("Board and")[0]
 

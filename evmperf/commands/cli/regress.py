@@ -215,7 +215,10 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
         tell(f"{folder}: is still being measured; check it again after its end to keep the verdicts")
         return
     against.keep(folder, judgement)
-    (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    else:
+        (folder / page.CHANGED).unlink(missing_ok=True)
     decided = any(map(judgement.count, (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)))
     # A first run has nothing to be judged by: its page stays as it was.
     if decided or judgement.goals or not (folder / page.NAME).is_file():
