@@ -219,7 +219,7 @@ def find(given: str) -> Path:
         return named[0]
     hint = meant(Path(given).name, by_name)
     raise UsageError(
-        f"no board file {given} here, in ./env or in {ENV_DIR}{hint}. "
+        f"no board file {given} here, in ./env or in {ENV_DIR}{hint or '.'} "
         f"Known boards: {', '.join(sorted(by_name))}."
     )
 

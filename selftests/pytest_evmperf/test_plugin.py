@@ -48,10 +48,10 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["-k", "emcc"], ExitStatus.NOTHING, "did you mean emmc?"),
+        (["-k", "emcc"], ExitStatus.NOTHING, "did you mean emmc? Drivers: "),
         (["-k", "emmc and ("], ExitStatus.USAGE, "emmc and ("),
         (["--vary", "nonsense:1"], ExitStatus.USAGE, "nonsense"),
-        (["--lg-env", "am46x.yaml"], ExitStatus.USAGE, "did you mean am64x.yaml?"),
+        (["--lg-env", "am46x.yaml"], ExitStatus.USAGE, "did you mean am64x.yaml? Known boards: "),
         (["--lg-env", "am64x.yaml"], ExitStatus.USAGE, "needs $LG_PLACE"),
         (["--image", "no-such-image.wic", "-k", "boot_time"], ExitStatus.USAGE, "no-such-image.wic"),
         (["-k", "sata"], ExitStatus.NOTHING, "it has no SATA port"),
