@@ -107,6 +107,7 @@ def test_a_mistake_is_named_with_file_and_word(written, changes, words):
         (b"", ["has no targets"]),
         (b"targets:\n  a: {}\n  b: {}\n", ["targets a, b", "none is called main"]),
         (b"targets:\n  main: 7\n", ["targets.main must be a mapping"]),
+        (b"targets:\n  main:\n", ["targets.main must be a mapping"]),
         (b"just text", ["has no targets"]),
     ],
 )

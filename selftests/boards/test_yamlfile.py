@@ -1,6 +1,7 @@
 """YAML of users: what is wrong with it is said with file, line and cause."""
 
 import os
+from itertools import pairwise
 
 import pytest
 from evmperf_guides import importer
@@ -18,6 +19,13 @@ from evmperf.model.errors import UsageError
         ("- " * 9000, "", "recursion"),
         (b"\xff\xfe\xff", "line 1", "UTF-8"),
         ("on: 2026-13-45", "", "month"),
+        ("a: &a [*a]", "", "recursion"),
+        (
+            "a: &a [x, x]\n"
+            + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh")),
+            "",
+            "aliases",
+        ),
     ],
 )
 def test_a_mistake_has_file_line_and_cause(tmp_path, text, line, cause):
