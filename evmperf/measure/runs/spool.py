@@ -77,7 +77,7 @@ class Spool:
 
     def __init__(self, results: Path, run: Run) -> None:
         if not is_plain(run.id):
-            raise UsageError(f"{run.id!r} is not a run id: use letters, digits, . and - only")
+            raise UsageError(f"{run.id!r} names no folder: name the board with letters, digits, . and -")
         self.folder = results / run.id
         self.run = run
         with _writing(self.folder, _FREE):
