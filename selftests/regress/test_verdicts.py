@@ -331,7 +331,7 @@ def test_what_began_in_one_night_is_one_cause_and_says_size_age_last_good_run_an
         ):
             assert told in cause
         command = shlex.split(cause.partition("next: evmperf ")[2].partition("\n")[0])
-        assert main([*command, "--results", str(tmp_path)]) == ExitStatus.OK
+        assert main(command) == ExitStatus.OK
     (told,) = check(folder, "last:40", tmp_path).causes
     assert {*map(tuple, told.members)} == {*map(tuple, slower)}
 

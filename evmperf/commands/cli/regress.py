@@ -5,6 +5,7 @@ import dataclasses
 import fnmatch
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -165,7 +166,10 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
         else goal.reached(None, "")
         for goal in lab_goals
     ]
-    judgement = replace(judgement, goals=reached)
+    # What is to be typed next is typed here, too.
+    where = "" if folder.parent == Path("results") else f" --results {shlex.quote(str(folder.parent))}"
+    causes = [replace(c, command=c.command and f"{c.command}{where}") for c in judgement.causes]
+    judgement = replace(judgement, goals=reached, causes=causes)
     if options.confirm and judgement.perhaps_worse:
         try:
             judgement = _confirmed(options, folder, judgement, good)
