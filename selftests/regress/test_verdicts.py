@@ -306,6 +306,10 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
     assert not (folder / page.CHANGED).exists(), "nothing worse, so nothing changed"
     # What decides nothing leaves the page.
     assert "mitigations" in (folder / "report.html").read_text().partition("Board and")[0]
+    (folder / page.CHANGED).mkdir()
+    capsys.readouterr()
+    assert cli.main(command) == ExitStatus.USAGE
+    assert "nightly-11 in A" in capsys.readouterr().out, "what cannot be kept is told"
 
 
 def test_what_began_in_one_night_is_one_cause_and_says_size_age_last_good_run_and_what_differs(

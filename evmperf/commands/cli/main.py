@@ -119,6 +119,8 @@ def _unforeseen(error: Exception) -> ExitStatus:
     if isinstance(error, OSError) and (error.filename or full):
         # Python does not say into which of its files it could not write.
         remedy = "; make room on that disk, or write to another" if full else ""
+        if error.errno in (errno.EROFS, errno.EACCES):
+            remedy = "; name another place"
         print(f"evmperf: {error.filename or 'output'}: {error.strerror}{remedy}", file=sys.stderr)
         with contextlib.suppress(OSError):
             _flush_output()

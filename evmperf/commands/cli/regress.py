@@ -180,9 +180,9 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     if before and after:
         changed = differences.between(before, after, nights=True)
         differs = _listed(changed, f"What else changed from {before[-1].name} (A) to {after[0].name} (B)")
+    _write(options, judgement, changed, differs)
     if not options.dry_run:
         _keep(folder, judgement, differs)
-    _write(options, judgement, changed, differs)
     return judgement.exit_status
 
 
