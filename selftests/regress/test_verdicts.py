@@ -1,5 +1,6 @@
 """Judging runs: a planted loss is found, a repeat is silent, unlike things are not compared."""
 
+import errno
 import fcntl
 import json
 import re
@@ -15,6 +16,7 @@ from evmperf.commands.cli.main import main
 from evmperf.judge import against, judge, singles
 from evmperf.judge.against import judged, parse
 from evmperf.judge.published.releases import BASELINES
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS
 from evmperf.model.exits import ExitStatus
@@ -194,7 +196,11 @@ def test_published_files_of_another_program_are_not_compared(tmp_path):
     assert "tool differs (fio, not filesystem_tests)" in judgement.verdicts[0].why
 
 
-def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys):
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys, monkeypatch):
     since = "am64xx-hsevm-0020"
     arguments = ["--results", str(nights)]
     command = ["check", "--accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
@@ -205,6 +211,10 @@ def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys):
     assert judgement.exit_status == 0
     one = check(lost, "run:am64xx-hsevm-0003", nights)
     assert "accepted since am64xx-hsevm-0020: new driver" in {v.why for v in one.verdicts}
+    with monkeypatch.context() as disk:
+        disk.setattr(spool.os, "fsync", full)
+        assert cli.main([*command[:2], "emmc_raw_fio_1g", *command[3:], *arguments]) == ExitStatus.LAB_BROKEN
+    assert "emmc_raw" not in marks.read_text(), "a full disk takes no earlier mark"
     command[2] = "emcm_ext4"
     assert cli.main([*command, *arguments]) == ExitStatus.USAGE
     assert "did you mean emmc_ext4?" in capsys.readouterr().err

@@ -207,7 +207,7 @@ _FREE = ": free some space or name another folder with --results=FOLDER; the res
 
 
 @contextlib.contextmanager
-def _writing(place: Path, remedy: str = "") -> Iterator[None]:
+def _writing(place: Path, remedy: str = ": free some space there, or name another place") -> Iterator[None]:
     try:
         yield
     except OSError as error:
