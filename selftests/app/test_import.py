@@ -157,9 +157,10 @@ def test_no_measured_figure_is_compared_with_one_of_others(tmp_path, capsys):
     ("name", "text", "said"),
     [
         ("a.csv", "time,series\n1,x\n", r"a.csv: has no column value: "),
-        ("a.csv", "time,series,value\n1700000000,x,fast\n", r"a.csv line 2: could not convert"),
-        ("a.csv", "time,series,value\n1700000000,x,1e30\n", r"a.csv line 2: 1e30 is beyond 1e\+18"),
-        ("a.csv", "time,series,value\n1700000000,x,nan\n", r"a.csv line 2: nan is beyond"),
+        ("a.csv", "time,series,value\n1700000000,x,fast\n", r"a.csv line 2: 'fast' is no number"),
+        ("a.csv", "time,series,value\n1700000000,x,1e30\n", r"a.csv line 2: '1e30' is no number"),
+        ("a.csv", "time,series,value\n1700000000,x,nan\n", r"a.csv line 2: 'nan' is no number"),
+        ("a.csv", "\ufefftime,series,value\n1700000000,x,1_5\n", r"a.csv line 2: '1_5' is no number"),
         ("a.csv", "time,series,value\nyesterday,x,1\n", r"a.csv line 2: Invalid isoformat"),
         ("a.csv", "time,series,value\n0001-01-01,x,1\n", r"a.csv: a, x: "),
         ("a.csv", "time,series,value\n1700000000,x\n", r"a.csv line 2: it has not as many cells"),
