@@ -21,7 +21,7 @@ from evmperf.judge.against import WantedBaseline
 from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
-from evmperf.measure.runs.history import GUIDE
+from evmperf.measure.runs.history import GUIDE, SpoolFolder
 from evmperf.model.errors import EvmperfError, UsageError, meant
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
@@ -274,9 +274,8 @@ def _compare(options: argparse.Namespace) -> int:
     if len(a) > 1 or len(b) > 1:
         judgement = against.between(a, b, options.level)
     else:
-        with sources.opened(str(options.results)) as source:
-            baseline = WantedBaseline("run", options.a or options.side_a[0])
-            judgement = against.judged(b[0], baseline, source, options.level)
+        baseline = WantedBaseline("run", options.a or options.side_a[0])
+        judgement = against.judged(b[0], baseline, SpoolFolder(options.results), options.level)
     changed = differences.between(a, b)
     names = (" ".join(folder.name for folder in side) for side in (a, b))
     title = "What differs besides (A: {}; B: {})".format(*names)
