@@ -4,9 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from evmperf.commands.night import child
 from evmperf.commands.night.folder import OUTCOME, open_night
 from evmperf.commands.night.plan import Job, NightPlan
+from evmperf.model.ended import Ending
 from evmperf.model.errors import UsageError
+from evmperf.model.replies import WantedSession
 
 JOBS = [Job("virtual.yaml", name="a"), Job("virtual.yaml", name="../b/[c]")]
 PLAN = NightPlan(JOBS, name="x", until="1h")
@@ -70,3 +73,10 @@ def test_a_night_that_goes_on_elsewhere_is_left_to_it(tmp_path):
     with pytest.raises(UsageError, match="going on in another process"):
         opened(tmp_path)
     night.lock.close()
+
+
+def test_a_session_that_gives_no_answer_is_told_with_its_log(tmp_path):
+    wanted = WantedSession(board="virtual.yaml", results=str(tmp_path), run_id="r1")
+    done = child.run(wanted, ["--no-such-option"], {}, tmp_path / "r1.log", lambda: False)
+    assert (done.ending, done.sentence.partition("see ")[2]) == (Ending.WRONG, str(tmp_path / "r1.log"))
+    assert "--no-such-option" in (tmp_path / "r1.log").read_text()

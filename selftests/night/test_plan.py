@@ -53,6 +53,7 @@ def test_a_board_may_be_measured_over_more_often_than_the_others(read):
         ({"at_once": -1}, "`int` >= 0 - at `at_once`"),
         ({"stagger": "soon"}, "night.yaml: 'soon'"),
         ({"until": "tomorrow"}, "night.yaml: 'tomorrow'"),
+        ({"name": "../x"}, "name: '../x' names the night's folder"),
         ({"until": 1350}, 'in quotes, as "22:30"'),
         ({"against": "bananas"}, "night.yaml: against: 'bananas'"),
         ({"repeat": "often"}, "night.yaml: --repeat=often"),

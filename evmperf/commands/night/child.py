@@ -62,7 +62,9 @@ def run(
                 process.wait(_LOOK_S)
     if process.returncode == ExitStatus.NOTHING and wanted.leave_out:
         return Ended(Ending.MEASURED, "all cases were already measured")
+    where = "" if reply.is_file() else f"; see {log}"
     said = answer(reply, process.returncode)
+    said = replace(said, sentence=f"{said.sentence}{where}")
     if told and said.ending is Ending.LAB:  # it had to be killed, and gave no answer
         return Ended(Ending.CUT, said.sentence)
     outside = process.returncode == ExitStatus.FAILED and said.ending is Ending.MEASURED

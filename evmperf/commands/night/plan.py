@@ -112,6 +112,8 @@ def checked(data: Any, where: str, name: str) -> NightPlan:
         plan = msgspec.convert({"name": name, **data}, NightPlan)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {str(error).replace('$.', '')}") from None
+    if "/" in plan.name:
+        raise UsageError(f"{where}: name: {plan.name!r} names the night's folder: leave out the /")
     if not plan.boards:
         raise UsageError(f"{where}: boards: is empty: there is nothing to measure")
     jobs: list[Job] = []
