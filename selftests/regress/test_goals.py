@@ -73,6 +73,7 @@ def test_what_a_figure_says_of_a_goal(lab, text, value, word):
         ("'*':\n  emmc_ext4 1 MiB write: fast\n", ["line 2", "a goal reads"]),
         ("'*':\n  emmc_ext4 1 MiB write: at least 5 MB/s\n", ["line 2", "owner NAME"]),
         ("- 1\n", ["must be a mapping of boards"]),
+        ("goals:\n  emmc_ext4 1 MiB write: at least 5 MB/s, owner a\n", ["must be a mapping of boards"]),
         ("{", ["is not YAML"]),
     ],
 )
