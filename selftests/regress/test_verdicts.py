@@ -240,6 +240,11 @@ def test_every_format_says_the_same(nights, lost, tmp_path, capsys, marks):
     assert [s.value for s in samples if s.name == "evmperf_verdicts" and s.labels == worse] == [1]
 
 
+def test_a_run_elsewhere_is_judged_by_those_beside_it(lost, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", str(lost), "--dry-run"]) == ExitStatus.FAILED
+
+
 def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, lost, capsys, tmp_path):
     results = ["--results", str(nights), "--against", "last:40", "--dry-run"]
     names = [lost.name, "no-such-run"]

@@ -156,7 +156,8 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
     lab_goals = goals.of_run(run)
-    with sources.opened(options.source, options.results, run.lab) as source:
+    results = options.results if options.results.is_dir() else folder.parent
+    with sources.opened(options.source, results, run.lab) as source:
         judgement = against.judged(folder, what, source, options.level, one_night=options.one_night)
         good, before, after = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
