@@ -4,6 +4,7 @@ import math
 import re
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
@@ -26,6 +27,16 @@ def around(command: str) -> str:
     """The shell text that runs a command and records meanwhile what all CPUs do. It fails without perf."""
     words = {"hertz": _HERTZ, "lines": _LINES, "folded": FOLDED, "counts": COUNTS, "said": SAID}
     return _SHELL("around", command=shlex.quote(command), **words)
+
+
+def conditions(outputs: Mapping[str, str]) -> dict[str, str]:
+    """What is to be known of a figure with these outputs, if perf ran beside its tool."""
+    if FOLDED not in outputs:
+        return {}
+    if SAID in outputs:
+        reason = outputs[SAID].strip()[:200] or "the tool ended before its first sample"
+        return {"perf": f"no profile: perf recorded nothing: {reason}"}
+    return {"perf": "recorded while the tool ran, which costs time"}
 
 
 def flames(folded: str) -> str:
