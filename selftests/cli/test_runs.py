@@ -35,7 +35,7 @@ def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
     [
         (["x"], "Boards with runs: am64xx-hsevm, j7200-evm"),
         (["am64x-hsevm"], "did you mean am64xx-hsevm?"),
-        (["--from", "none"], "none: is no folder of runs: name one, or"),
+        (["--from", "none"], "none: is no folder of runs"),
     ],
 )
 def test_where_there_is_no_run_others_are_named(results, capsys, words, told):

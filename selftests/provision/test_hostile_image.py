@@ -85,7 +85,7 @@ def test_an_image_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, kin
 def test_a_kernel_that_is_a_bomb_stops_at_the_limit(monkeypatch):
     monkeypatch.setattr(identity, "_KERNEL_LIMIT", 1000)
     data = imagelab.packed(bytes(10_000), "zst")
-    assert len(identity._unpacked(data, [])) == 1000
+    assert len(identity._unpacked(data)) == 1000
 
 
 def test_a_board_without_a_way_is_not_guarded(tmp_path):

@@ -123,7 +123,7 @@ LINE = b"1.000000000 2026-02-02T11:00:00.000000Z < 0.000000000 "
         (HEADER, "has no power-on"),
         (b"", "is not a console record"),
         (b"evmperf-console/1\n", "is not a console record"),
-        (texts.LOADER, "is not a console record (evmperf-console/2): give a run's console.log"),
+        (texts.LOADER, "evmperf doctor BOARD --console FILE"),
         (b"\x00" * 4096, "is not a console record"),
         (HEADER + b"no record\n", "line 2 is not a console record"),
         (HEADER + LINE + b"'text'\n", "line 2 is not a console record"),

@@ -123,9 +123,8 @@ def checked(data: Any, where: str, name: str) -> NightPlan:
     from evmperf.judge.against import parse  # noqa: PLC0415  # numpy is slow to import
 
     _check_each(where, repeats.parse, plan.repeat)
-    _check_each(
-        where, seconds, plan.stagger, plan.confirm, "" if _CLOCK.fullmatch(plan.until) else plan.until
-    )
+    _check_each(where, seconds, plan.stagger, plan.confirm)
+    _check_each(where, lambda _: end_of(plan, 0), plan.until)
     _check_each(f"{where}: against", parse, plan.against)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
     given = by_board(plan.images, stems)

@@ -126,10 +126,9 @@ def _ext(image: Path, start: int) -> Read:
 
 def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     """Run a program of the host; raises LabError that names its package, or its time."""
-    command = [contents.program(name, package, "reads"), *words]
     try:
         return subprocess.run(
-            command,
+            [contents.program(name, package, "reads"), *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TIMEOUT_S,
@@ -137,10 +136,7 @@ def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[by
             env=_ENVIRONMENT,
         )
     except subprocess.TimeoutExpired:
-        raise LabError(
-            f"{name} took more than {_TIMEOUT_S:g} s to read the image: see whether this host's disk or "
-            f"network share is slow or away, then repeat"
-        ) from None
+        raise LabError(f"{name} takes more than {_TIMEOUT_S:g} s: look at the image's disk") from None
 
 
 def _boot(system: Read) -> dict[str, str]:
@@ -182,20 +178,18 @@ def kernel(data: bytes) -> tuple[str, str] | None:
     LabError if no kernel is found and a program for something of it is missing.
     """
     packed = [match.start() for match in itertools.islice(_PACKED.finditer(data), _MOST_PACKED)]
-    lacking: list[LabError] = []
-    for plain in itertools.chain([data], (_unpacked(data[start:], lacking) for start in packed)):
+    for plain in itertools.chain([data], (_unpacked(data[start:]) for start in packed)):
         if release := _LINUX.search(plain):
             return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
-    if lacking:
-        raise lacking[0]
+    for start in packed:
+        contents.decompressor(data[start:])
     return None
 
 
-def _unpacked(data: bytes, lacking: list[LabError]) -> bytes:
-    """The content of compressed data, as far as it can be read; a missing program is added to `lacking`."""
+def _unpacked(data: bytes) -> bytes:
+    """The content of compressed data, as far as it can be read here."""
     try:
         command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
-    except LabError as error:
-        lacking.append(error)
+    except LabError:
         return b""
     return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout
