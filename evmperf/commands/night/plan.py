@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.commands.app.images import by_board
+from evmperf.judge.against import parse
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError
@@ -120,8 +121,6 @@ def checked(data: Any, where: str, name: str) -> NightPlan:
     for number, job in enumerate(plan.boards, 1):
         at = f"{where}: boards, number {number}"
         jobs.append(_check(job, plan, at, {other.name for other in jobs}))
-    from evmperf.judge.against import parse  # noqa: PLC0415  # numpy is slow to import
-
     _check_each(where, repeats.parse, plan.repeat)
     _check_each(where, seconds, plan.stagger, plan.confirm)
     _check_each(where, lambda _: end_of(plan, 0), plan.until)
