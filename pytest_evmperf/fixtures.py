@@ -17,6 +17,7 @@ import pytest
 from evmperf.boards.board import Board
 from evmperf.boards.console.record import read
 from evmperf.commands.app.measuring import MeasuringSession
+from evmperf.model import limits
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.units import Unit
 
@@ -80,6 +81,8 @@ def record(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Recor
         samples = tuple(
             Sample(metric, float(value), unit, number, now_ns + number) for number, value in enumerate(values)
         )
+        if not samples or not all(abs(sample.value) <= limits.REAL for sample in samples):
+            raise ValueError(f"{metric}: {values!r}: give at least one number, and finite ones only")
         result = Result(
             benchmark=request.node.originalname.removeprefix("test_"),
             version=1,

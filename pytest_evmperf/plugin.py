@@ -45,7 +45,8 @@ RESULT: pytest.StashKey[Any] = pytest.StashKey()
 
 _FIXTURE = "measuring"
 """What every test of evmperf's uses, of its catalogue or by another fixture."""
-_TEST_FILE = re.compile(r"conftest\.py|test_.*\.py|.*_test\.py")
+_TEST_FILE = re.compile(r"conftest\.py|test_.*\.py|[^_].*_test\.py")
+"""Those of a suite; `_NAME_test.py` is what `evmperf benchmark new` writes."""
 _NO_SUITES = {"venv", "node_modules", "build", "dist", "results"}
 _SUITE_FILES = 20_000
 """Files that are looked at for a suite of the lab's own."""

@@ -74,7 +74,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
         sentence = f"nothing can be measured: {'; '.join(sorted(set(map(skips, items))))}"
     elif keyword and not items:
         hint = meant(keyword, [*FEATURES, *catalogue.benchmarks()])
-        sentence = f"-k {keyword} selects nothing{hint}. Drivers: {', '.join(FEATURES)}. "
+        sentence = f"-k {keyword} selects nothing{hint or '.'} Drivers: {', '.join(FEATURES)}. "
         sentence += "`evmperf benchmark list` names the benchmarks."
     if not sentence or SESSION not in config.stash:
         return []

@@ -219,7 +219,7 @@ def find(given: str) -> Path:
         return named[0]
     hint = meant(Path(given).name, by_name)
     raise UsageError(
-        f"no board file {given} here, in ./env or in {ENV_DIR}{hint}. "
+        f"no board file {given} here, in ./env or in {ENV_DIR}{hint or '.'} "
         f"Known boards: {', '.join(sorted(by_name))}."
     )
 
@@ -265,7 +265,7 @@ def target_of(file: Path) -> tuple[str, dict[str, Any]]:
     name = MAIN if MAIN in targets else next(iter(targets))
     if name != MAIN and len(targets) > 1:
         raise UsageError(f"{file}: has targets {', '.join(map(str, targets))} and none is called {MAIN}")
-    target = targets[name] or {}
+    target = targets[name]
     if not isinstance(target, dict):
         raise UsageError(f"{file}: targets.{name} must be a mapping")
     return str(name), target

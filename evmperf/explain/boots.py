@@ -154,7 +154,7 @@ def _cycles(folder: Path, result: Result) -> list[_Cycle]:
     inside = [boot for boot in boots if result.started_ns <= boot.started_ns <= ended_ns]
     cycles = []
     for number, boot in enumerate(inside, 1):
-        marks = {Phase(mark.phase): mark for mark in boot.marks}
+        marks = {Phase(mark.phase): mark for mark in boot.marks if mark.phase in {*Phase}}
         start = next((marks[phase] for phase in _STARTS if phase in marks), None)
         if boot.failure is None and start and Phase.PROMPT in marks:
             cycles.append(((marks[Phase.PROMPT].mono_ns - start.mono_ns) / 1e9, number, marks))

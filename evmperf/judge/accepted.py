@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from evmperf.boards import yamlfile
+from evmperf.measure.runs.spool import write_whole
 from evmperf.model.errors import UsageError, one_line
 from evmperf.model.figures import Key
 
@@ -46,12 +47,10 @@ def read() -> list[Accepted]:
 
 
 def add(mark: Accepted) -> None:
-    """Add a mark to FILE, in place of an older one for the same metric and board."""
+    """Add a mark to FILE, in place of an older one for the same metric and board; raises LabError."""
     kept = [m for m in read() if (m.metric, m.board) != (mark.metric, mark.board)]
     entries = [asdict(entry) for entry in [*kept, mark]]
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
-    FILE.write_text(_HEAD + text, encoding="utf-8")
+    write_whole(FILE, (_HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)).encode())
 
 
 def pattern(text: str) -> str:

@@ -66,8 +66,9 @@ def of_run(run: Run) -> list[Goal]:
         goals += _read(file, boards.load(file).options.goals)
     if lab := os.environ.get(LAB_FILE):
         parts = yamlfile.read(Path(lab)) or {}
-        if not isinstance(parts, dict) or not all(isinstance(one, dict | None) for one in parts.values()):
-            raise UsageError(f"{lab}: must be a mapping of boards, each with a mapping of goals")
+        is_named = isinstance(parts, dict) and "goals" not in parts  # the word of a board file
+        if not is_named or not all(isinstance(one, dict | None) for one in parts.values()):
+            raise UsageError(f"{lab}: must be a mapping of boards ('*': all), each with a mapping of goals")
         for whose in ("*", run.board):
             goals += _read(Path(lab), parts.get(whose) or {})
     return list({goal.key: goal for goal in goals}.values())

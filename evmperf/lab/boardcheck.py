@@ -79,7 +79,7 @@ def check(board: Board) -> Checked:
     except InvalidConfigError as error:
         found.mistakes.append(f"{file}: {one_line(error)}")
         return found
-    except Exception as error:  # noqa: BLE001  # whatever an imported module raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever an imported module raises
         found.mistakes.append(
             f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {one_line(error)}"
         )

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evmperf.boards.board import Board
-from evmperf.model.errors import UsageError
-from evmperf.model.plugins import plugins
+from evmperf.model.plugins import not_installed, plugins
 
 
 def started(board: Board, tell: Callable[[str], None]) -> Any:
@@ -18,8 +17,5 @@ def started(board: Board, tell: Callable[[str], None]) -> Any:
         return None
     labs = plugins("labs")
     if "virtual" not in labs:
-        raise UsageError(
-            f"{board.file_name}: virtual EVMs need a clone of evmperf and its package evmperf_virtual: "
-            f"run `make setup` there"
-        )
+        raise not_installed(f"{board.file_name} is a virtual EVM", "evmperf_virtual")
     return labs["virtual"].load()(board, tell)

@@ -122,7 +122,8 @@ class CommandTester:
             raise self._forbidden
         if not group:
             lines = text.strip().splitlines() or [f"exit status {process.returncode}"]
-            raise LabError(f"{self.name} cannot be reached: {lines[-1]}")
+            remedy = "; check its address, its network and its SSH server" if self._over_ssh else ""
+            raise LabError(f"{self.name} cannot be reached: {lines[-1]}{remedy}")
         if process.returncode == _SSH_FAILED:
             raise LabError(f"the connection to {self.name} was lost during `{command[:80]}`")
         return ShellReply(process.returncode, text)
@@ -155,7 +156,7 @@ class CommandTester:
                 env=self._variables,
             )
         except OSError as error:
-            raise LabError(f"{arguments[0]} cannot be started: {error.strerror}") from None
+            raise LabError(f"{arguments[0]} cannot be started: {error.strerror}; install it here") from None
 
     def _end(self, process: subprocess.Popen[bytes], output: bytes) -> None:
         """Kill the command there, which a cut connection would not do, and then our end of it."""

@@ -163,7 +163,6 @@ class Machines:
         timeout_s = step.timeout_s
         if self.perf and isinstance(step, Measure) and step.where is Where.BOARD:
             command, timeout_s = perf_tool.around(command), timeout_s + _PERF_S
-            progress.conditions["perf"] = "recorded while the tool ran, which costs time"
         typed_ns = self.clock.time_ns()
         output = self.steps.run(
             shell,

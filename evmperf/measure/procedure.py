@@ -18,6 +18,7 @@ from evmperf.benchmarks.step import (
     Where,
     next_trial,
 )
+from evmperf.benchmarks.tools import perf
 from evmperf.measure.bench import Bench, Clock
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
@@ -120,6 +121,7 @@ class Procedure:
             return
         if isinstance(step, MeasurePower):
             self.progress.conditions["meter"] = self.bench.meter().identity()
+        self.progress.conditions |= perf.conditions(done.outputs)
         self.progress.add(readings, step.repetition, done.ended_ns)
         self.progress.add_window(done.worked, step.repetition, shared=bool(step.shared))
         self.progress.shared.append(done.findings)

@@ -22,7 +22,7 @@ def text(file: Path, most: int) -> str:
     if len(data) > most:
         raise UsageError(f"{file}: is larger than {limits.mib(most)}: not read")
     try:
-        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UsageError(f"{file} line {line}: is not UTF-8 text") from error

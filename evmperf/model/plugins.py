@@ -28,11 +28,11 @@ def guide_reader(name: str, what: str) -> Any:
     """The same for somebody who needs it; raises UsageError with how to install it."""
     if loaded := of_guides(name):
         return loaded
-    raise no_guide_reader(what)
+    raise not_installed(what, "guide-reader")
 
 
-def no_guide_reader(what: str) -> UsageError:
-    """What is said where `what` needs guide-reader, which the wheel does not bring."""
+def not_installed(what: str, package: str) -> UsageError:
+    """What is said where `what` needs a package beside evmperf, which the wheel does not bring."""
     return UsageError(
-        f"{what}: needs the package guide-reader: `make setup` in a clone of evmperf installs it"
+        f"{what}: this needs the package {package}: `make setup` in a clone of evmperf installs it"
     )

@@ -193,6 +193,9 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
         r"U-Boot to the kernel's start: 0.720 s by U-Boot's .* 0.800 s by .* 0.080 s apart", text
     )
     assert "stages are not timed" not in text
+    kept = folder / "results.jsonl"
+    kept.write_text(kept.read_text().replace('"uboot_banner"', '"later_mark"'))
+    assert main(["why", str(folder), "boot_time"]) == 0, "a mark of a later evmperf is passed over"
 
 
 def boots_of(folder, waits, name="r1"):

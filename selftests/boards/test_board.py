@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -138,13 +139,20 @@ def test_a_file_of_words(tmp_path):
     assert found.commands == ("echo a:b",)
 
 
+ALIASES = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in itertools.pairwise("abcdefgh")
+)
+"""Half a kilobyte for thirty million items."""
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
         ("a: b\n" * 2_000_000, r"large\.yaml: is larger than 0\.25 MiB"),
         ("- " * 9000, r"large\.yaml.*recursion"),
+        (ALIASES, r"large\.yaml.*aliases"),
     ],
-    ids=["large", "deep"],
+    ids=["large", "deep", "aliases"],
 )
 def test_a_large_or_deep_file_is_refused(tmp_path, text, cause):
     file = tmp_path / "large.yaml"

@@ -10,6 +10,15 @@ from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
 from evmperf.model.errors import ToolError, UsageError
 from evmperf.model.exits import ExitStatus
+from selftests.support import programs
+
+PLAIN = """
+targets:
+  main:
+    resources: {NetworkService: {address: 127.0.0.1, username: root}}
+    drivers: {SSHDriver: {}}
+"""
+"""An env file of Labgrid's, without a word for evmperf."""
 
 
 @pytest.fixture
@@ -35,6 +44,9 @@ def test_its_own_test_passes_and_its_command_runs(own):
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    own.parent.with_name("lab.yaml").write_text(PLAIN)
+    done = programs.pytest("--lg-env", "lab.yaml", "-k", "own_copy", "--collect-only", cwd=own.parent.parent)
+    assert "[own_copy-" in done.stdout, "that test is no suite of the lab's beside which evmperf is silent"
     step, *_ = declared()
     subprocess.run(
         ["sh", "-c", step.command], env={"OUT": str(own.parent), "PATH": "/usr/bin:/bin"}, check=True

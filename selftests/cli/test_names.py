@@ -117,6 +117,12 @@ def test_output_that_nobody_reads_or_takes_is_no_mistake_of_ours(output, end, wo
     assert len(done.stderr.splitlines()) == bool(told)
 
 
+def test_what_the_locale_cannot_print_is_a_question_mark():
+    done = programs.run(sys.executable, "-m", "evmperf", "help", "judging", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "-6 ? 3 %" in done.stdout
+
+
 def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("PAGER", "sed s/^/paged:/")
     status, shown = programs.at_terminal("help", "docs/boot.md")

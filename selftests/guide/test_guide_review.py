@@ -182,7 +182,7 @@ def test_what_cannot_be_reviewed_is_one_sentence(change, said, old, tmp_path, ca
 
 def test_without_the_package_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(plugins, "plugins", lambda group: {})
-    for words in (["guide", "review", "x.rst"], ["import-guide", "x.rst"]):
+    for words in (["guide", "review", "x.rst"], ["import-guide", "x.rst"], ["virtual", "build"]):
         assert cli.main(words) == 4
         assert "`make setup` in a clone" in capsys.readouterr().err
 

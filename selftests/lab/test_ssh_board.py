@@ -22,8 +22,10 @@ from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import identity
 from evmperf.lab.desk.identity import SshAddress
+from evmperf.measure.runs import spool
 from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Status
 from selftests.support import programs, spools, sudoer
 from selftests.support.deskboard import this_machine
 from selftests.support.influxd import TOKEN, points
@@ -281,6 +283,7 @@ def test_a_case_is_profiled_beside_runs_with_and_without_a_profile(tmp_path, cap
             beside = capsys.readouterr().out
             program.write_text("#!/bin/sh\nexit 1\n")
             assert main(words) == ExitStatus.LAB_BROKEN
+            newest = max(tmp_path.glob("*/results.jsonl"), key=lambda file: file.stat().st_mtime_ns)
     finally:
         sshd.stop()
     assert (tmp_path / "varied").exists(), "it is measured with the run's own variation"
@@ -290,4 +293,8 @@ def test_a_case_is_profiled_beside_runs_with_and_without_a_profile(tmp_path, cap
     assert stacks.read_text() == "openssl;aesni_cbc_encrypt 40\n"
     assert re.search(r"^aes_slow +100\.0% +0\.0%$", beside, re.MULTILINE)
     assert "in the good run: 40 samples" in beside
-    assert "perf recorded nothing" in capsys.readouterr().err
+    unprofiled = "no profile: perf recorded nothing: the tool ended before its first sample"
+    assert unprofiled in capsys.readouterr().err
+    assert [(r.status, r.conditions["perf"]) for r in spool.read_results(newest.parent)] == [
+        (Status.MEASURED, unprofiled)
+    ]

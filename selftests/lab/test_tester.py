@@ -136,7 +136,9 @@ def test_one_connection_serves_all_commands(sshd):
 
 def test_a_tester_that_is_not_there_is_named(tmp_path):
     tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(free_port())])
-    with pytest.raises(LabError, match=r"the tester 127.0.0.1 cannot be reached: .*refused"):
+    with pytest.raises(
+        LabError, match=r"the tester 127.0.0.1 cannot be reached: .*refused; check its address"
+    ):
         tester.run("true", 20)
     tester.close()
 

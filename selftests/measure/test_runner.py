@@ -12,6 +12,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.families.boot import end_metric
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Where
+from evmperf.benchmarks.tools import perf
 from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import LabError
 from evmperf.model.records import BootMark, BootRecord
@@ -54,7 +55,8 @@ def executions(tmp_path):
 
 
 def test_a_tool_that_prints_all_rows_is_executed_once_and_its_raw_files_are_kept_once(lab, tmp_path):
-    command = f'echo x >>{tmp_path}/count; for f in a=5 b=6 c=7; do echo ${{f#*=}} >"$OUT/${{f%=*}}"; done'
+    files = f"a=5 b=6 c=7 {perf.FOLDED}=8"
+    command = f'echo x >>{tmp_path}/count; for f in {files}; do echo ${{f#*=}} >"$OUT/${{f%=*}}"; done'
 
     def steps(case):
         row = functools.partial(parse, name=case.label)
@@ -68,8 +70,9 @@ def test_a_tool_that_prints_all_rows_is_executed_once_and_its_raw_files_are_kept
     assert len({sample.time_ns for result in results for sample in result.samples}) == 1
     assert results[0].raw == results[1].raw == results[2].raw
     kept = [path for path in (runner.spool.folder / "raw").rglob("*") if path.is_file()]
-    assert len(kept) == len(results[0].raw) == 3
-    assert {path.read_text() for path in kept} == {"5\n", "6\n", "7\n"}
+    assert len(kept) == len(results[0].raw) == 4
+    assert {path.read_text() for path in kept} == {"5\n", "6\n", "7\n", "8\n"}
+    assert all(result.conditions["perf"] for result in results), "each row was measured with perf beside it"
 
 
 def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
+from evmperf.commands.night import child, plan
 from evmperf.commands.night import closing as closings
-from evmperf.commands.night import plan
 from evmperf.commands.night.closing import LOG, Closing, ClosingCommand, close
 from evmperf.commands.night.conductor import Doing, NightConductor, Progress
 from evmperf.commands.night.folder import OUTCOME, NightFolder, open_night
@@ -19,6 +19,7 @@ from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.ended import Ending
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import WantedSession
 from selftests.support import runs
 
 JOBS = [Job("virtual.yaml", name="a"), Job("virtual.yaml", name="../b/[c]")]
@@ -83,6 +84,13 @@ def test_a_night_that_goes_on_elsewhere_is_left_to_it(tmp_path):
     with pytest.raises(UsageError, match="going on in another process"):
         opened(tmp_path)
     night.lock.close()
+
+
+def test_a_session_that_gives_no_answer_is_told_with_its_log(tmp_path):
+    wanted = WantedSession(board="virtual.yaml", results=str(tmp_path), run_id="r1")
+    done = child.run(wanted, ["--no-such-option"], {}, tmp_path / "r1.log", lambda: False)
+    assert (done.ending, done.sentence.partition("see ")[2]) == (Ending.WRONG, str(tmp_path / "r1.log"))
+    assert "--no-such-option" in (tmp_path / "r1.log").read_text()
 
 
 BOARD = "virtual.yaml"

@@ -30,6 +30,9 @@ pytestmark = pytest.mark.lg_feature("emmc")
 def test_ours(board, shell, console, record):
     reply = shell.run("cat /proc/uptime", timeout_s=10)
     record("uptime", [float(reply.text.split()[0])], Unit.SECOND)
+    for wrong in ([], [1.0, float("nan")], [1e19]):
+        with pytest.raises(ValueError, match="finite"):
+            record("uptime", wrong, Unit.SECOND)
     shell.run("echo we were here > /dev/console", timeout_s=10)
     assert "we were here" in console.text()
     assert board.name == "virtual-evm"

@@ -49,6 +49,20 @@ def test_kernels_are_found_however_they_are_packed(tmp_path, name, make):
     assert (says.kernel, says.kernel_version) == (RELEASE, VERSION)
 
 
+def test_what_this_host_cannot_read_is_a_lab_failure_with_its_remedy(plain, tmp_path, monkeypatch):
+    monkeypatch.setitem(content._FORMATS, "zst", (b"\x28\xb5\x2f\xfd", "zstd", ["no-zstd"]))
+    beside = b"\x28\xb5\x2f\xfd, by accident"
+    assert identity.kernel(beside + imagelab.packed(KERNEL, "gz")) == (RELEASE, VERSION)
+    with pytest.raises(LabError, match="install the package zstd"):
+        identity.kernel(beside)
+    (tmp_path / "partx").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "partx").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(identity, "_TIMEOUT_S", 0.1)
+    with pytest.raises(LabError, match=r"partx takes more than 0.1 s"):
+        identity.read(plain)
+
+
 def test_links_in_a_circle_lead_nowhere(tmp_path):
     root = dict(Spec().root)
     del root["boot/Image"]

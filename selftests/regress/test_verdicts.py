@@ -1,5 +1,6 @@
 """Judging runs: a planted loss is found, a repeat is silent, unlike things are not compared."""
 
+import errno
 import fcntl
 import json
 import re
@@ -15,6 +16,7 @@ from evmperf.commands.cli.main import main
 from evmperf.judge import against, judge, singles
 from evmperf.judge.against import judged, parse
 from evmperf.judge.published.releases import BASELINES
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS
 from evmperf.model.exits import ExitStatus
@@ -22,6 +24,7 @@ from evmperf.model.figures import Key, figures
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
+from evmperf.publish.report import page
 from selftests.support import runs
 from selftests.support.spools import a_case
 
@@ -191,7 +194,11 @@ def test_published_files_of_another_program_are_not_compared(tmp_path):
     assert "tool differs (fio, not filesystem_tests)" in judgement.verdicts[0].why
 
 
-def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys):
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys, monkeypatch):
     since = "am64xx-hsevm-0020"
     arguments = ["--results", str(nights)]
     command = ["check", "--accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
@@ -202,6 +209,10 @@ def test_an_accepted_change_is_not_worse(nights, lost, marks, capsys):
     assert judgement.exit_status == 0
     one = check(lost, "run:am64xx-hsevm-0003", nights)
     assert "accepted since am64xx-hsevm-0020: new driver" in {v.why for v in one.verdicts}
+    with monkeypatch.context() as disk:
+        disk.setattr(spool.os, "fsync", full)
+        assert cli.main([*command[:2], "emmc_raw_fio_1g", *command[3:], *arguments]) == ExitStatus.LAB_BROKEN
+    assert "emmc_raw" not in marks.read_text(), "a full disk takes no earlier mark"
     command[2] = "emcm_ext4"
     assert cli.main([*command, *arguments]) == ExitStatus.USAGE
     assert "did you mean emmc_ext4?" in capsys.readouterr().err
@@ -225,6 +236,11 @@ def test_every_format_says_the_same(nights, lost, tmp_path, capsys, marks):
     samples = [sample for family in families for sample in family.samples]
     worse = {"board": "am64xx-hsevm", "verdict": "worse"}
     assert [s.value for s in samples if s.name == "evmperf_verdicts" and s.labels == worse] == [1]
+
+
+def test_a_run_elsewhere_is_judged_by_those_beside_it(lost, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", str(lost), "--dry-run"]) == ExitStatus.FAILED
 
 
 def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, lost, capsys, tmp_path):
@@ -278,9 +294,15 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
     assert re.search(r"and \d+ more lines \(--all\)", said)
     for text in (said, note.read_text(), (folder / "report.html").read_text()):
         assert "mitigations" in text
+    assert (folder / page.CHANGED).read_text()
     assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
+    assert not (folder / page.CHANGED).exists(), "nothing worse, so nothing changed"
     # What decides nothing leaves the page.
     assert "mitigations" in (folder / "report.html").read_text().partition("Board and")[0]
+    (folder / page.CHANGED).mkdir()
+    capsys.readouterr()
+    assert cli.main(command) == ExitStatus.USAGE
+    assert "nightly-11 in A" in capsys.readouterr().out, "what cannot be kept is told"
 
 
 def test_what_began_in_one_night_is_one_cause_and_says_size_age_last_good_run_and_what_differs(
@@ -306,7 +328,7 @@ def test_what_began_in_one_night_is_one_cause_and_says_size_age_last_good_run_an
         ):
             assert told in cause
         command = shlex.split(cause.partition("next: evmperf ")[2].partition("\n")[0])
-        assert main([*command, "--results", str(tmp_path)]) == ExitStatus.OK
+        assert main(command) == ExitStatus.OK
     (told,) = check(folder, "last:40", tmp_path).causes
     assert {*map(tuple, told.members)} == {*map(tuple, slower)}
 

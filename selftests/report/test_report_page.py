@@ -353,7 +353,7 @@ def test_boots_of_another_run_are_drawn_on_the_same_scale_on_the_page_and_as_a_p
         return spools.write(tmp_path, run, [booted(run, {0: times})])
 
     here, there = boots_of("here", 2.0), boots_of("there", 7.0)
-    assert main(["show", str(here), "--report", "--beside", str(there)]) == 0
+    assert main(["show", str(here), "--beside", str(there)]) == 0
     sheet = opened(here)
     widths = [box.bounding_box()["width"] for box in sheet.locator(".bars span[title^=Kernel]").all()]
     assert widths[1] == pytest.approx(widths[0] * 3.5, rel=0.05)

@@ -4,13 +4,16 @@ import math
 import re
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.shelltext import ShellTexts
 
-FOLDED, COUNTS = "perf.folded", "perf.stat"
-"""Output files: a stack a line behind its samples and a tab, and perf stat's counters."""
+FOLDED, COUNTS, SAID = "perf.folded", "perf.stat", "perf.said"
+"""Output files: a stack a line behind its samples and a tab, perf stat's counters, perf's last line if it
+recorded nothing.
+"""
 _HERTZ = 99
 """Samples a second and CPU: none of the kernel's own ticks keeps step with it."""
 _LINES = 2000
@@ -22,8 +25,18 @@ _SHELL = ShellTexts(__file__)
 
 def around(command: str) -> str:
     """The shell text that runs a command and records meanwhile what all CPUs do. It fails without perf."""
-    words = {"hertz": _HERTZ, "lines": _LINES, "folded": FOLDED, "counts": COUNTS}
+    words = {"hertz": _HERTZ, "lines": _LINES, "folded": FOLDED, "counts": COUNTS, "said": SAID}
     return _SHELL("around", command=shlex.quote(command), **words)
+
+
+def conditions(outputs: Mapping[str, str]) -> dict[str, str]:
+    """What is to be known of a figure with these outputs, if perf ran beside its tool."""
+    if FOLDED not in outputs:
+        return {}
+    if SAID in outputs:
+        reason = outputs[SAID].strip()[:200] or "the tool ended before its first sample"
+        return {"perf": f"no profile: perf recorded nothing: {reason}"}
+    return {"perf": "recorded while the tool ran, which costs time"}
 
 
 def flames(folded: str) -> str:

@@ -289,7 +289,11 @@ def read(path: Path) -> Iterator[ConsoleRecord]:
     with path.open("rb") as file:
         header = file.readline(len(HEADER) + 1)
         if header != HEADER:
-            raise LabError(f"{path}: is not a console record of format {HEADER.decode().strip()}")
+            form = HEADER.decode().strip()
+            raise LabError(
+                f"{path}: is not a console record ({form}): give a run's console.log, or that of "
+                f"`evmperf doctor BOARD --console FILE`"
+            )
         for number, line in enumerate(file, 2):
             if not line.endswith(b"\n"):
                 return

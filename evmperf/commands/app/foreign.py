@@ -3,6 +3,7 @@ an InfluxDB 2 bucket. Board and run are named `foreign-...`, so that no list mix
 and their kind of board, `foreign`, is compared with its own alone.
 """
 
+import contextlib
 import csv
 import io
 import itertools
@@ -277,9 +278,12 @@ def _as(file: Path, value: object, kind: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    if not abs(value := float(text)) <= limits.REAL:
-        raise UsageError(f"{text} is beyond {limits.REAL:g}")
-    return value
+    with contextlib.suppress(ValueError):
+        if "_" not in text and abs(value := float(text)) <= limits.REAL:
+            return value
+    raise UsageError(
+        f"{text!r} is no number within {limits.REAL:g}, as 1.5: correct it, or leave the line out"
+    )
 
 
 def _time(text: str) -> int:

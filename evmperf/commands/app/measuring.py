@@ -27,7 +27,7 @@ from evmperf.measure.runs.spool import CONSOLE_LOG, Spool, new_run_id
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
 from evmperf.model.ended import Ended, Ending
-from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts, given_facts
 from evmperf.model.replies import WantedSession
@@ -172,7 +172,7 @@ class MeasuringSession:
         return self.claim.lost if self.claim else ""
 
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
-        """Start what has to run, open the spool, and get the bench ready; raises LabError.
+        """Start what has to run, open the spool, and get the bench ready; raises LabError, UsageError.
 
         `progress` is told each step of building a virtual EVM that is not built yet.
         """
@@ -386,10 +386,7 @@ class MeasuringSession:
         return Ended(cut[0], "").status if cut and cut[0] is not Ending.CUT else None
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
-        try:
-            self._started_bench = labs.started(self.board, progress)
-        except UsageError as error:
-            raise LabError(str(error)) from None
+        self._started_bench = labs.started(self.board, progress)
         if self.board.is_virtual and (slowness := hostload.slowness()) >= hostload.BUSY:
             progress(
                 f"this host is busy: its virtual EVM gets {slowness:.0f} times as long for a boot or command"

@@ -26,7 +26,7 @@ def opened(
 ) -> Iterator[RunSource]:
     """The runs of that name, else those of `results` and of the lab's history, if one is named. Boards of
     other labs may have the same name, so who has a board names its `lab`. Published means are `samples` if
-    wanted. Raises UsageError for InfluxDB or a history that is not named.
+    wanted. Raises UsageError for InfluxDB or a history that is not named, and for a folder that is none.
     """
     home = os.environ.get(_HISTORY, "")
     if named == INFLUX:
@@ -35,7 +35,10 @@ def opened(
     elif named == PUBLISHED:
         yield PublishedRuns(samples)
     elif named not in ("", HISTORY):
-        yield SpoolFolder(BASELINES if named == "baselines" else Path(named))
+        folder = BASELINES if named == "baselines" else Path(named)
+        if not folder.is_dir():
+            raise UsageError(f"{named}: is no folder of runs: name one, or {HISTORY}, {INFLUX}, {PUBLISHED}")
+        yield SpoolFolder(folder)
     elif not named and not home:
         yield SpoolFolder(results)
     else:

@@ -106,7 +106,7 @@ def _replay(options: argparse.Namespace) -> int:
     try:
         boots = list(_boots(path, ends))
     except (LabError, OSError, re.error) as failed:
-        raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
+        raise UsageError(f"nothing is replayed: {failed}") from failed
     if not boots:
         raise UsageError(f"{path}: has no power-on, so it has no boot")
     if options.json:

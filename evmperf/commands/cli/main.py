@@ -36,8 +36,8 @@ _EXTRAS = {
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 
 
-_OF_GUIDES = {"import-guide", "guide-review"}
-"""Commands of the package guide-reader."""
+_BESIDE = {**dict.fromkeys(("import-guide", "guide-review"), "guide-reader"), "virtual": "evmperf_virtual"}
+"""Commands that other packages add, and their packages."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -119,6 +119,8 @@ def _unforeseen(error: Exception) -> ExitStatus:
     if isinstance(error, OSError) and (error.filename or full):
         # Python does not say into which of its files it could not write.
         remedy = "; make room on that disk, or write to another" if full else ""
+        if error.errno in (errno.EROFS, errno.EACCES):
+            remedy = "; name another place"
         print(f"evmperf: {error.filename or 'output'}: {error.strerror}{remedy}", file=sys.stderr)
         with contextlib.suppress(OSError):
             _flush_output()
@@ -137,10 +139,10 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     lines = [f"{title}:", *(f"  {name:9} {line}" for name, (_, line) in first.items()), ""]
     groups = {title: list(group) for title, group in others}
     if command not in modules:
-        from evmperf.model.plugins import no_guide_reader, plugins  # noqa: PLC0415  # slow to import
+        from evmperf.model.plugins import not_installed, plugins  # noqa: PLC0415  # slow to import
 
-        if command in _OF_GUIDES and command not in plugins("commands"):
-            raise no_guide_reader(f"evmperf {command}")
+        if command in _BESIDE and command not in plugins("commands"):
+            raise not_installed(f"evmperf {command}", _BESIDE[command])
         if added := {name: point.value for name, point in plugins("commands").items()}:
             modules |= added
             groups["Of other packages"] = list(added)

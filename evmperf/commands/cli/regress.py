@@ -5,6 +5,7 @@ import dataclasses
 import fnmatch
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from evmperf.judge.against import WantedBaseline
 from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
-from evmperf.measure.runs.history import GUIDE
+from evmperf.measure.runs.history import GUIDE, SpoolFolder
 from evmperf.model.errors import EvmperfError, UsageError, meant
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
@@ -155,7 +156,8 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
     lab_goals = goals.of_run(run)
-    with sources.opened(options.source, options.results, run.lab) as source:
+    results = options.results if options.results.is_dir() else folder.parent
+    with sources.opened(options.source, results, run.lab) as source:
         judgement = against.judged(folder, what, source, options.level, one_night=options.one_night)
         good, before, after = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
@@ -165,7 +167,10 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
         else goal.reached(None, "")
         for goal in lab_goals
     ]
-    judgement = replace(judgement, goals=reached)
+    # What is to be typed next is typed here, too.
+    where = "" if folder.parent == Path("results") else f" --results {shlex.quote(str(folder.parent))}"
+    causes = [replace(c, command=c.command and f"{c.command}{where}") for c in judgement.causes]
+    judgement = replace(judgement, goals=reached, causes=causes)
     if options.confirm and judgement.perhaps_worse:
         try:
             judgement = _confirmed(options, folder, judgement, good)
@@ -176,9 +181,9 @@ def _checked(options: argparse.Namespace, folder: Path, what: WantedBaseline) ->
     if before and after:
         changed = differences.between(before, after, nights=True)
         differs = _listed(changed, f"What else changed from {before[-1].name} (A) to {after[0].name} (B)")
+    _write(options, judgement, changed, differs)
     if not options.dry_run:
         _keep(folder, judgement, differs)
-    _write(options, judgement, changed, differs)
     return judgement.exit_status
 
 
@@ -215,7 +220,10 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
         tell(f"{folder}: is still being measured; check it again after its end to keep the verdicts")
         return
     against.keep(folder, judgement)
-    (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    else:
+        (folder / page.CHANGED).unlink(missing_ok=True)
     decided = any(map(judgement.count, (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)))
     # A first run has nothing to be judged by: its page stays as it was.
     if decided or judgement.goals or not (folder / page.NAME).is_file():
@@ -267,9 +275,8 @@ def _compare(options: argparse.Namespace) -> int:
     if len(a) > 1 or len(b) > 1:
         judgement = against.between(a, b, options.level)
     else:
-        with sources.opened(str(options.results)) as source:
-            baseline = WantedBaseline("run", options.a or options.side_a[0])
-            judgement = against.judged(b[0], baseline, source, options.level)
+        baseline = WantedBaseline("run", options.a or options.side_a[0])
+        judgement = against.judged(b[0], baseline, SpoolFolder(options.results), options.level)
     changed = differences.between(a, b)
     names = (" ".join(folder.name for folder in side) for side in (a, b))
     title = "What differs besides (A: {}; B: {})".format(*names)

@@ -61,7 +61,7 @@ def _show(options: argparse.Namespace) -> None:
     be at work, or may have been killed.
     """
     folder = run_folder(options.run, options.results)
-    if options.report or options.png:
+    if options.report or options.png or options.beside:
         _draw(options, folder)
         return
     run = spool.read_run(folder)

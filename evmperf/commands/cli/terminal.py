@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 from evmperf.model import outlets
@@ -52,7 +53,9 @@ def own(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def plain() -> Iterator[None]:
-    """Within it, stdout and stderr take text only, stderr no secret."""
+    """Within it, stdout and stderr take text only, stderr no secret; what an encoding lacks is `?`."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     streams: Any = Plain(sys.stdout), Messages(sys.stderr)
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         yield

@@ -128,8 +128,10 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
     made, _ = again.measure(options.results, result, session)
     here = _recorded(made, result)
     if here is None:
-        flaws = [f.message for r in spool.results_in(made) for f in r.failures]
-        raise LabError(f"perf recorded nothing: {flaws[0] if flaws else f'see {made}'}")
+        results = spool.read_results(made)
+        said = [flaw.message for result in results for flaw in result.failures]
+        said += [result.conditions["perf"] for result in results if "perf" in result.conditions]
+        raise LabError(f"{said[0] if said else 'no profile: perf did not run on the board'}; see {made}")
     columns = [Column("symbol"), Column("here", right=True), Column("good run", right=True)]
     rows = [
         [name, *(f"{side.share(name):.1%}" for side in (here, good) if side)]

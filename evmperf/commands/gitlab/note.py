@@ -58,7 +58,7 @@ class MergeRequest:
                 method, url, headers={"PRIVATE-TOKEN": self.token}, timeout=_ANSWER_S, **more
             )
         except requests.RequestException as error:
-            raise LabError(f"GitLab cannot be reached ({type(error).__name__})") from None
+            raise LabError(f"GitLab is not reached ({type(error).__name__}): check CI_API_V4_URL") from None
         if not answer.ok:
             raise LabError(
                 f"GitLab answers {answer.status_code} to the note: check {TOKEN_VARIABLE} and its scope"

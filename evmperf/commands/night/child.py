@@ -62,11 +62,12 @@ def run(
                 process.wait(_LOOK_S)
     if process.returncode == ExitStatus.NOTHING and wanted.leave_out:
         return Ended(Ending.MEASURED, "all cases were already measured")
+    where = "" if reply.is_file() else f"; see {log}"
     said = answer(reply, process.returncode)
     if told and said.ending is Ending.LAB:  # it had to be killed, and gave no answer
         return Ended(Ending.CUT, said.sentence)
     outside = process.returncode == ExitStatus.FAILED and said.ending is Ending.MEASURED
-    return Ended(Ending.FAILED if outside else said.ending, said.sentence)
+    return Ended(Ending.FAILED if outside else said.ending, f"{said.sentence}{where}")
 
 
 def measured_in(folder: Path) -> list[str]:

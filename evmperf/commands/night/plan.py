@@ -6,7 +6,7 @@ docs/lab-at-scale.md describes it for people.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.commands.app.images import by_board
+from evmperf.judge.against import parse
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError
@@ -106,20 +107,24 @@ def checked(data: Any, where: str, name: str) -> NightPlan:
     _check_words(where, "the plan", NightPlan, data)
     for number, entry in enumerate(data.get("boards") or [], 1):
         _check_words(where, f"boards, number {number}", Job, entry)
+    if isinstance(data.get("until"), int):  # YAML reads 22:30 as a number of base 60
+        raise UsageError(f'{where}: until: write a time of day in quotes, as "22:30", a duration as 90m')
     try:
         plan = msgspec.convert({"name": name, **data}, NightPlan)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {str(error).replace('$.', '')}") from None
+    if "/" in plan.name:
+        raise UsageError(f"{where}: name: {plan.name!r} names the night's folder: leave out the /")
     if not plan.boards:
         raise UsageError(f"{where}: boards: is empty: there is nothing to measure")
     jobs: list[Job] = []
     for number, job in enumerate(plan.boards, 1):
         at = f"{where}: boards, number {number}"
         jobs.append(_check(job, plan, at, {other.name for other in jobs}))
-    _check_repeat(plan.repeat, where)
-    for duration in (plan.stagger, plan.confirm):
-        seconds(duration)
-    end_of(plan, 0)
+    _check_each(where, repeats.parse, plan.repeat)
+    _check_each(where, seconds, plan.stagger, plan.confirm)
+    _check_each(where, lambda _: end_of(plan, 0), plan.until)
+    _check_each(f"{where}: against", parse, plan.against)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
     given = by_board(plan.images, stems)
     jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]
@@ -150,8 +155,8 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
-    seconds(job.limit)
-    _check_repeat(job.repeat, where)
+    _check_each(where, seconds, job.limit)
+    _check_each(where, repeats.parse, job.repeat)
     usual = name = job.name or job.place or file.stem
     number = 1
     while name in taken:
@@ -160,12 +165,12 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     return replace(job, name=name)
 
 
-def _check_repeat(text: str, where: str) -> None:
-    try:
-        if text:
-            repeats.parse(text)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
+def _check_each(where: str, check: Callable[[str], object], *texts: str) -> None:
+    for text in filter(None, texts):
+        try:
+            check(text)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
 
 
 def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: object) -> None:

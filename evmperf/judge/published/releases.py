@@ -76,7 +76,8 @@ def no_such_release(entries: Sequence[StoredRun], release: str, names: Sequence[
     mine = [entry for entry in entries if not names or entry.run.board in names]
     releases = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
     whose = f" of {' or '.join(names)}" if names else ""
-    return UsageError(f"no runs of release {release}{whose} here; there are: {', '.join(releases) or 'none'}")
+    known = f"there are: {', '.join(releases)}" if releases else "name another folder of runs with --from"
+    return UsageError(f"no runs of release {release}{whose} here; {known}")
 
 
 def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:

@@ -59,7 +59,7 @@ def lock(name: str, place: str) -> tuple[int, str]:
         holder = text(file).partition(HELD_BY)[2]
         os.close(file)
     except OSError as error:
-        raise LabError(f"{path(name)} cannot be locked: {error.strerror}") from None
+        raise LabError(f"{path(name)} cannot be locked: {error.strerror}; see EVMPERF_LOCKS") from None
     raise Busy(f"{place}{HELD_BY}{holder or 'an unknown user'}")
 
 

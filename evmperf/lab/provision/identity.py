@@ -15,7 +15,7 @@ import msgspec
 
 from evmperf.lab.provision import content as contents
 from evmperf.measure import provenance
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import LabError, UsageError
 
 _TIMEOUT_S = 120.0
 _LINKS = 8
@@ -125,15 +125,18 @@ def _ext(image: Path, start: int) -> Read:
 
 
 def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the host; raises LabError that names its package."""
-    return subprocess.run(
-        [contents.program(name, package, "reads"), *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-        env=_ENVIRONMENT,
-    )
+    """Run a program of the host; raises LabError that names its package, or its time."""
+    try:
+        return subprocess.run(
+            [contents.program(name, package, "reads"), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=_ENVIRONMENT,
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{name} takes more than {_TIMEOUT_S:g} s: look at the image's disk") from None
 
 
 def _boot(system: Read) -> dict[str, str]:
@@ -171,16 +174,22 @@ def banner(data: bytes) -> str:
 
 def kernel(data: bytes) -> tuple[str, str] | None:
     """What `uname -r` and `uname -v` say of the first kernel in an Image, an EFI zboot kernel or a fitImage;
-    None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked.
+    None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked; raises
+    LabError if no kernel is found and a program for something of it is missing.
     """
     packed = [match.start() for match in itertools.islice(_PACKED.finditer(data), _MOST_PACKED)]
     for plain in itertools.chain([data], (_unpacked(data[start:]) for start in packed)):
         if release := _LINUX.search(plain):
             return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
+    for start in packed:
+        contents.decompressor(data[start:])
     return None
 
 
 def _unpacked(data: bytes) -> bytes:
-    """The content of compressed data, as far as it can be read."""
-    command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
+    """The content of compressed data, as far as it can be read here."""
+    try:
+        command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
+    except LabError:
+        return b""
     return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout

@@ -124,7 +124,7 @@ def among(given: str, runs: Mapping[str, _T], where: object) -> _T:
         names = ", ".join(begun[-3:])
         raise UsageError(f"{given!r} fits {len(begun)} runs, among them {names}: type more of the name")
     if not begun:
-        raise UsageError(f"no run {given!r}, neither as a folder nor in {where}")
+        raise UsageError(f"no run {given!r}, neither a folder nor in {where}; `evmperf history` lists them")
     return runs[given if given in runs else begun[0]]
 
 

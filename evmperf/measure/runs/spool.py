@@ -77,7 +77,7 @@ class Spool:
 
     def __init__(self, results: Path, run: Run) -> None:
         if not is_plain(run.id):
-            raise UsageError(f"{run.id!r} is not a run id: use letters, digits, . and - only")
+            raise UsageError(f"{run.id!r} names no folder: name the board with letters, digits, . and -")
         self.folder = results / run.id
         self.run = run
         with _writing(self.folder, _FREE):
@@ -207,7 +207,7 @@ _FREE = ": free some space or name another folder with --results=FOLDER; the res
 
 
 @contextlib.contextmanager
-def _writing(place: Path, remedy: str = "") -> Iterator[None]:
+def _writing(place: Path, remedy: str = ": free some space there, or name another place") -> Iterator[None]:
     try:
         yield
     except OSError as error:
