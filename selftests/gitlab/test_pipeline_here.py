@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from evmperf.measure.runs import folders
-from selftests.support import programs
+from selftests.support import programs, virtualbench
+from selftests.support.spools import cases_of
 
-pytestmark = pytest.mark.many_sessions
+pytestmark = pytest.mark.virtual_evm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "gitlab-ci-local@4.61.1"  # the last but few that runs on Node 18 and 20
@@ -73,6 +75,15 @@ def here(program: Path, checkout: Path) -> Here:
     return run
 
 
+@pytest.fixture
+def board_file(tmp_path: Path) -> Iterator[Path]:
+    """The board file of a virtual EVM of our own, with a running bench."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+        with virtualbench.running("virtual", "gitlab") as bench:
+            yield virtualbench.board_file(bench, "virtual", tmp_path)
+
+
 def jobs(listed: str) -> set[str]:
     """The first column of gitlab-ci-local's list."""
     lines = listed.splitlines()
@@ -92,10 +103,16 @@ def test_merge_requests_and_nights_have_their_own_jobs(here: Here) -> None:
     assert jobs(request.stdout) == {"lint", "test"}
 
 
-def test_a_night_is_planned(here: Here, checkout: Path) -> None:
-    planned = here("nightly plan", EVMPERF_BOARDS="virtual", EVMPERF_BENCHMARKS="emmc_vfat and 102400")
+def test_a_night_is_planned_and_measured(here: Here, checkout: Path, board_file: Path) -> None:
+    chosen = {"EVMPERF_BOARDS": str(board_file), "EVMPERF_BENCHMARKS": "emmc_vfat and 102400"}
+    planned = here("nightly plan", **chosen)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert (checkout / "nightly.yml").is_file()
     listed = here("--file", "nightly.yml", "--list-all")
-    assert "json schema validated" in listed.stdout + listed.stderr
     assert jobs(listed.stdout) >= {"measure virtual", "judge virtual", "pages"}
+    measured = here("--file", "nightly.yml", "measure virtual")
+    assert measured.returncode == 0, measured.stdout + measured.stderr
+    (run,) = checkout.glob("results/*/run.json")
+    assert {result.benchmark for result in cases_of(run.parent)} == {"emmc_vfat"}
+    assert all(result.status == "measured" for result in cases_of(run.parent))
+    shutil.rmtree(checkout / "results")
