@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 import evmperf
 from evmperf.boards import board as boards
@@ -21,9 +22,10 @@ from evmperf.model.places import project
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from selftests.support import seeds
-from selftests.support.secretforms import BLOCKS, FORMS, HEALTHY
 
 REAL = seeds.place("real")
+KNOWN = yaml.safe_load((Path(__file__).parents[1] / "data/secretforms.yaml").read_text())
+FORMS, BLOCKS, HEALTHY = (KNOWN[name] for name in ("forms", "blocks", "healthy"))
 
 
 @pytest.mark.parametrize("form", FORMS)
