@@ -24,7 +24,6 @@ from selftests.instruments.speed import (
     sessions,
     slower,
     stamping,
-    store,
     year,
 )
 from selftests.instruments.speed.figures import ROOT, Row, conditions, load, table
@@ -38,7 +37,6 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "verdicts": recorded.judging,
     **{f"verdicts-{part}": functools.partial(recorded.judging, part) for part in recorded.PARTS},
     "year": year.check,
-    "push": store.push,
     "dashboards": dashboards.panels,
     "site": year.site,
     "lab-stamps": lab.stamps,
