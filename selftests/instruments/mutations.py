@@ -12,51 +12,16 @@ import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import yaml
 
 from evmperf.model.errors import RefusedOutput
 from selftests.instruments import command
 from selftests.support import real_tools
 from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
 
-ONCE = {
-    "can_loopback:transfer": "the microseconds within a hundredth of a second",
-    "control:celsius": "all numbers",
-    "control:loop_ms": "the low octets of the nanoseconds",
-    "rpmsg_echo:latencies": "the histogram's counts within a microsecond of the mean",
-    "systemd_analyze:parts": "a last digit within what cutting makes of the sum",
-    "systemd_analyze:parts.userspace": "the same",
-    "systemd_analyze:units": "all times, within their order",
-    "audio:throughput": "the times' decimals, and pointers within a period",
-    "cyclictest_stress:cpus": "the number of a CPU",
-    "cyclictest_stress:histograms": "a count, where some were beyond the histogram",
-    "cyclictest_stress:latencies": "the maximum, where some were beyond the histogram",
-    "dd:throughput": "the seconds behind the two or three digits of the rate, or within half a millisecond",
-    "programs:dhrystone": "the digits behind those of the microseconds",
-    "programs:dhrystone_clock": "the clock, where only the program or one line of cpufreq says it",
-    "glmark2:drawing.variant": "the size of the surface",
-    "iperf3:bidirectional": "decimals behind the tenth digit",
-    "iperf3:datagrams": "decimals behind the tenth digit",
-    "ltp_ddt:streamed": "the CPU load",
-    "lmbench:context_switch": "all numbers",
-    "lmbench:files": "all numbers",
-    "lmbench:labelled": "all numbers",
-    "lmbench:memory_latency": "all numbers",
-    "lmbench:value_of_size": "all numbers",
-    "meter:parse.power": "all readings",
-    "meter:parse.voltage": "all readings",
-    "mpstat:load": "idle time within what rounding makes of the sum of its row",
-    "mpstat:stat_load": "ticks within what the kernel's two sums are apart",
-    "netperf:outcome": "the CPU load, and bytes that make no throughput",
-    "openssl:cpu_load": "all numbers",
-    "lpm_resume_latency:latencies": "a phase, which may be shorter than the time between two messages",
-    "gauge:figure": "all numbers",
-    "low_power:slept.asleep_s": "seconds within what the two clocks are apart",
-    "uboot:sf_rate": "the time of a command behind one `time`, as earlier versions have it",
-    "uboot:file_rate": "digits of such a time within a quarter of a second",
-    "uboot:disk_rate": "such a time",
-    "uboot:seconds": "such a time",
-    "ipsec:carried": "all counters",
-}
+ONCE = yaml.safe_load(Path(__file__).with_name("once.yaml").read_text())
 """Parsers that read a number of which the tool prints some digits only once, and which."""
 
 _ROUNDED = 0.005
