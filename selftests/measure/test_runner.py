@@ -11,12 +11,12 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.families.boot import end_metric
-from evmperf.benchmarks.step import Measure, Outputs, Prepare, Where
+from evmperf.benchmarks.step import Measure, Prepare, Where
 from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import LabError
 from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import MARKS, Case, Reading, Status
+from evmperf.model.results import MARKS, Case, Status
 from selftests.support.fakes import LocalShell, good_boot
 from selftests.support.runners import BOOTS, CASE, DELAY, FINE, A, B, C, make, make_rows, measuring, parse
 
@@ -88,7 +88,7 @@ def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):
 
 
 def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
-    def careless(outputs: Outputs) -> list[Reading]:
+    def careless(outputs):
         return [next(iter(()))]
 
     with pytest.raises(StopIteration):

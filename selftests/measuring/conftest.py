@@ -1,12 +1,7 @@
 """A virtual EVM of our own to measure and to break."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from evmperf_virtual import client
 
-from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
@@ -15,14 +10,14 @@ from selftests.support import virtualbench
 TOOLS = ["dd", "mkfs.vfat"]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--all-rows", action="store_true", help="measure every row of every table, not one of each"
     )
 
 
 @pytest.fixture(scope="session")
-def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def own_state(tmp_path_factory):
     """A state folder of our own, so that a bench in use is not disturbed."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
@@ -31,42 +26,40 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
+def virtual_bench(own_state):
     """A running bench with the power off."""
     with virtualbench.running("virtual") as bench:
         yield bench
 
 
 @pytest.fixture(scope="session")
-def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def env_file(virtual_bench, tmp_path_factory):
     """A board file for that bench."""
     return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="module")
-def bench(env_file: Path) -> Iterator[LabgridBench]:
+def bench(env_file):
     """evmperf's bench on that board; one a module, since sessions of others power-cycle the same board."""
     with virtualbench.reached(env_file) as bench:
         yield bench
 
 
 @pytest.fixture(scope="module")
-def own_bench(own_state: Path, request: pytest.FixtureRequest) -> Iterator[client.LabClient]:
+def own_bench(own_state, request):
     """A running bench of the module's own, of its VARIANT, with the power off."""
     with virtualbench.running(request.module.VARIANT, f"own-{request.module.VARIANT}") as bench:
         yield bench
 
 
 @pytest.fixture(scope="module")
-def own_env_file(
-    own_bench: client.LabClient, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def own_env_file(own_bench, request, tmp_path_factory):
     """A board file for that bench."""
     return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture
-def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
+def runner(bench, tmp_path):
     """A runner with a spool of its own."""
     spool = Spool(tmp_path, Run(id=new_run_id("faults"), board="faults", profile="quick"))
     return Runner(bench, spool, "quick", TOOLS)

@@ -6,12 +6,11 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families.scratch import guard
-from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
+from evmperf.benchmarks.step import Measure, Prepare
 from evmperf.benchmarks.tables import usb_gadget as gadget
 from evmperf.measure import shellstep
-from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
-from evmperf.model.results import Direction, Metric, Reading, Result, Status
+from evmperf.model.results import Direction, Metric, Status
 from evmperf.model.units import Unit
 from selftests.support import runners
 
@@ -22,17 +21,17 @@ number = functools.partial(runners.parse, name="number", metric="number")
 FINE = Measure("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
 
 
-def measure(runner: Runner, *steps: Step) -> Result:
+def measure(runner, *steps):
     return runner.measure(runners.make(*steps, metrics=(NUMBER,), tools=()), runners.CASE)
 
 
-def assert_usable(runner: Runner) -> None:
+def assert_usable(runner):
     after = measure(runner, FINE)
     assert after.status is Status.MEASURED, after.failures
     assert after.values("number") == [42.0]
 
 
-def test_a_dead_board_is_named_and_power_cycled(runner: Runner) -> None:
+def test_a_dead_board_is_named_and_power_cycled(runner):
     """It resets itself, long before the time-out of the step."""
     result = measure(runner, FINE, Prepare("die", "sync; echo b >/proc/sysrq-trigger; sleep 600", 700))
     assert result.status is Status.PARTIAL
@@ -42,7 +41,7 @@ def test_a_dead_board_is_named_and_power_cycled(runner: Runner) -> None:
     assert_usable(runner)
 
 
-def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
+def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner):
     stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
     result = measure(runner, Prepare("hang", stubborn, 2))
     assert [failure.kind for failure in result.failures] == [Kind.TOOL]
@@ -51,7 +50,7 @@ def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runne
     assert after.values("number") == [0.0]
 
 
-def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Runner) -> None:
+def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner):
     lines = 20000
     command = (
         "i=0; (while [ $i -lt 3 ]; do i=$((i+1)); sleep 0.2; "
@@ -59,9 +58,9 @@ def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Run
         f'echo 42 >"$OUT/number"; seq {lines} | sha256sum >/dev/null; '
         f'head -c 400000 /dev/urandom >"$OUT/noise"; seq {lines} >"$OUT/numbers"'
     )
-    seen: dict[str, str] = {}
+    seen = {}
 
-    def parse(outputs: Outputs) -> list[Reading]:
+    def parse(outputs):
         seen.update(outputs)
         return number(outputs)
 
@@ -71,7 +70,7 @@ def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Run
     assert result.conditions["fetched_again"] >= 1
 
 
-def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
+def test_the_mounted_root_is_never_scratch(runner):
     link = "ln -sf $(awk '$2==\"/\"{print $1}' /proc/mounts) /tmp/root"
     result = measure(runner, Prepare("prepare", f"{link}; {guard('/tmp/root', '')}", 20), FINE)
     assert result.status is Status.FAILED
@@ -82,7 +81,7 @@ def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
 # What a driver's benchmark must see for itself, or clear away
 
 
-def test_a_gadget_that_a_killed_run_left_is_taken_away(runner: Runner) -> None:
+def test_a_gadget_that_a_killed_run_left_is_taken_away(runner):
     benchmark = catalogue.benchmark("usbdev_hs_slave_write")
     (case,) = benchmark.cases("quick")
     shell = runner.bench.shell()

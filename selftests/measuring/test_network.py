@@ -2,22 +2,17 @@
 
 import dataclasses
 import shlex
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
-from evmperf.benchmarks.step import Plan, Prepare, Step
-from evmperf.boards.board import Board
-from evmperf.lab.bench import LabgridBench
-from evmperf.measure.bench import ShellReply
+from evmperf.benchmarks.step import Prepare
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
-from evmperf.model.results import Case, Result, Status
+from evmperf.model.results import Status
 from evmperf.model.run import Run
 
 pytestmark = pytest.mark.virtual_evm
@@ -41,31 +36,31 @@ MEASURED = (
 
 
 @pytest.fixture
-def runner(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
+def runner(bench, tmp_path):
     """A runner with a spool of its own."""
     runner = open_runner(bench, tmp_path)
     yield runner
     runner.close()
 
 
-def open_runner(bench: LabgridBench, folder: Path) -> Runner:
+def open_runner(bench, folder):
     spool = Spool(folder, Run(id=new_run_id("network"), board="network", profile="quick"))
     return Runner(bench, spool, "quick", ["netperf", "netserver", "iperf3", "ethtool", "ip"])
 
 
-def measure(runner: Runner, name: str, case: int = 0, **changes: object) -> Result:
-    benchmark = dataclasses.replace(BENCHMARKS[name], **changes)  # type: ignore[arg-type]
+def measure(runner, name, case=0, **changes):
+    benchmark = dataclasses.replace(BENCHMARKS[name], **changes)
     return runner.measure(benchmark, benchmark.cases("quick")[case])
 
 
-def state(bench: LabgridBench) -> list[str]:
+def state(bench):
     """Addresses, links, IPsec, pacing, listening ports, servers and our files, on both machines."""
     board, tester = bench.shell().run(STATE, 30), bench.tester().run(TESTER_STATE, 30)
     return [*board.text.splitlines(), *tester.text.splitlines()]
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_everything_is_measured_and_put_back(runner: Runner, name: str) -> None:
+def test_everything_is_measured_and_put_back(runner, name):
     before = state(runner.bench)
     assert not any("192.168.100.2" in line for line in before), "the board has the address already"
     result = measure(runner, name)
@@ -79,7 +74,7 @@ def test_everything_is_measured_and_put_back(runner: Runner, name: str) -> None:
     assert state(runner.bench) == before
 
 
-def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner: Runner) -> None:
+def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner):
     before = state(runner.bench)
     tester = runner.bench.tester()
     assert tester.run("ip link set evm0 down", 10).status == 0
@@ -95,9 +90,7 @@ def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner: Runner) -> Non
     assert state(runner.bench) == before
 
 
-def test_a_server_that_does_not_start_is_named_and_nothing_is_left(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_does_not_start_is_named_and_nothing_is_left(runner, monkeypatch):
     before = state(runner.bench)
     monkeypatch.setitem(network._SERVERS, "netserver", "netserver -D -p {port} -L 203.0.113.1")
     result = measure(runner, "eth_cpsw_tcp_bidir")
@@ -107,11 +100,11 @@ def test_a_server_that_does_not_start_is_named_and_nothing_is_left(
     assert state(runner.bench) == before
 
 
-def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
+def test_a_board_that_dies_leaves_nothing_on_the_tester(runner):
     before = runner.bench.tester().run(TESTER_STATE, 30).text
 
-    def steps(*given: object) -> list[Step]:
-        first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)  # type: ignore[arg-type]
+    def steps(*given):
+        first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)
         return [first, server, Prepare("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
 
     result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
@@ -120,8 +113,8 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
     assert runner.bench.tester().run(TESTER_STATE, 30).text == before
 
 
-def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
-    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+def test_a_server_of_somebody_else_is_not_touched(runner):
+    def steps(board, case, plan):
         return BENCHMARKS["pcie_eth"].steps(board, case, dataclasses.replace(plan, port=20123))
 
     tester = runner.bench.tester()
@@ -135,7 +128,7 @@ def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
         tester.run("kill $(cat /tmp/evmperf-theirs); rm /tmp/evmperf-theirs", 10)
 
 
-def test_a_driver_without_interrupt_pacing_is_named(runner: Runner) -> None:
+def test_a_driver_without_interrupt_pacing_is_named(runner):
     result = measure(runner, "eth_cpsw_tcp_bidir_pacing")
     assert result.status is Status.FAILED
     assert "the driver of eth0 cannot pace interrupts" in result.failures[0].message
@@ -152,15 +145,15 @@ class FarShell:
 
     files = None
 
-    def __init__(self, shell) -> None:
+    def __init__(self, shell):
         self.shell = shell
 
-    def run(self, command: str, timeout_s: float) -> ShellReply:
+    def run(self, command, timeout_s):
         return self.shell.run(f"ip netns exec {FAR} sh -c {shlex.quote(command)}", timeout_s)
 
 
 @pytest.fixture
-def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
+def far(bench, tmp_path):
     shell = bench.shell()
     made = shell.run(
         f"ip netns add {FAR} && ip link add near0 type veth peer name far0 netns {FAR} && "
@@ -175,12 +168,12 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     bench.shell().run(f"ip netns del {FAR}", 30)
 
 
-def test_traffic_that_is_not_esp_is_refused_and_all_is_put_back(far: Runner) -> None:
+def test_traffic_that_is_not_esp_is_refused_and_all_is_put_back(far):
     before = state(far.bench)
     flush = "ip xfrm policy flush"
 
-    def steps(*given: object) -> list[Step]:
-        steps = list(BENCHMARKS["ipsec_sw"].steps(*given))  # type: ignore[arg-type]
+    def steps(*given):
+        steps = list(BENCHMARKS["ipsec_sw"].steps(*given))
         at = next(i for i, step in enumerate(steps) if step.name == "measure")
         clear = Prepare("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
         return [*steps[:at], clear, *steps[at:]]
@@ -193,7 +186,7 @@ def test_traffic_that_is_not_esp_is_refused_and_all_is_put_back(far: Runner) -> 
     assert state(far.bench) == before
 
 
-def test_a_tester_without_esp_is_named(runner: Runner, bench: LabgridBench) -> None:
+def test_a_tester_without_esp_is_named(runner, bench):
     cannot = (
         bench.tester()
         .run(

@@ -1,17 +1,11 @@
 """The board with an OSPI controller: measured by a session, and what its guard refuses."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
-from evmperf_virtual import client
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.tools import perf, uboot
-from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Shell
 from evmperf.measure.runs import spool
 from selftests.support import virtualbench
 from selftests.support.sessions import whole
@@ -25,23 +19,23 @@ MARK = "the guard let it pass"
 
 
 @pytest.fixture(scope="module")
-def lab(own_env_file: Path) -> Iterator[LabgridBench]:
+def lab(own_env_file):
     with virtualbench.reached(own_env_file) as bench:
         yield bench
 
 
 @pytest.fixture(scope="module")
-def shell(lab: LabgridBench) -> Shell:
+def shell(lab):
     shell = lab.shell()
     shellstep.install(shell)
     return shell
 
 
 @pytest.fixture
-def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
+def guarded(shell):
     """A function that runs the guard: its exit status and what it says."""
 
-    def run(name: str, size: int) -> tuple[int, str]:
+    def run(name, size):
         guard = scratch.on_flash("guard_flash", name, size, "ospi.scratch")
         done = shellstep.run(shell, f"{guard}; echo {MARK}", 60)
         return done.status, done.files[shellstep.LOG].strip()
@@ -49,13 +43,13 @@ def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
     return run
 
 
-def must(shell: Shell, command: str) -> str:
+def must(shell, command):
     reply = shell.run(command, 60)
     assert reply.status == 0, reply.text
     return reply.text
 
 
-def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: Path, tmp_path: Path) -> None:
+def test_every_benchmark_is_measured(own_bench, own_env_file, tmp_path):
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
     session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}")
     results = session.measured()
@@ -79,7 +73,7 @@ def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: 
     assert len(set(flash[begin:end])) == 256
 
 
-def test_a_case_is_profiled_by_the_boards_own_perf(own_env_file: Path, tmp_path: Path) -> None:
+def test_a_case_is_profiled_by_the_boards_own_perf(own_env_file, tmp_path):
     """A case of seconds: of a raw read, over in a tenth of one, perf has next to no samples."""
     session = whole(own_env_file, tmp_path, "ospi_ubifs and 262144", "--perf")
     (written,) = session.measured()
@@ -89,7 +83,7 @@ def test_a_case_is_profiled_by_the_boards_own_perf(own_env_file: Path, tmp_path:
     assert all(perf.parse(file.read_text()).symbols for file in stacks)
 
 
-def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
+def test_what_is_not_there_or_too_small_is_refused(guarded):
     status, said = guarded("ospi.nothing", 1)
     assert status == 3
     assert "ospi.nothing " in said
@@ -102,7 +96,7 @@ def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
     assert guarded("ospi.env", 256 << 10) == (0, MARK)
 
 
-def test_what_is_mounted_is_refused(shell: Shell, guarded) -> None:
+def test_what_is_mounted_is_refused(shell, guarded):
     must(shell, "modprobe -a mtdblock jffs2; flash_erase -q /dev/mtd1 0 0")
     must(shell, "mount -t jffs2 mtd:ospi.tispl /mnt")
     try:
@@ -116,7 +110,7 @@ def test_what_is_mounted_is_refused(shell: Shell, guarded) -> None:
         must(shell, "umount /mnt")
 
 
-def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, guarded) -> None:
+def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell, guarded):
     must(shell, "modprobe -a ubi ubifs; ubiformat -q -y /dev/mtd5")
     must(shell, "ubiattach -m 5")
     try:
@@ -131,7 +125,7 @@ def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, gua
     assert "ubi31" not in must(shell, "ls /sys/class/ubi")
 
 
-def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab: LabgridBench) -> None:
+def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab):
     prompt = lab.uboot()
     offset, size = 0x800000, 0x40000
     assert prompt.run(f"sf probe 0:0 && {uboot.sf_fill(size)}", 30).status == 0

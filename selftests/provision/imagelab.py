@@ -1,10 +1,7 @@
 """Images as vendors publish them, made by the tools that make them, and small."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from selftests.provision.cards import MIB
 
@@ -35,11 +32,11 @@ class Spec:
     root_mib: int = 5
 
 
-def run(*words: object, text: str | None = None) -> None:
+def run(*words, text=None):
     subprocess.run([str(word) for word in words], input=text, check=True, capture_output=True, text=True)
 
 
-def build(file: Path, spec: Spec | None = None) -> Path:
+def build(file, spec=None):
     """Make the raw image."""
     spec = spec or Spec()
     boot_mib = 1
@@ -71,19 +68,19 @@ def build(file: Path, spec: Spec | None = None) -> Path:
 PACKERS = {"xz": "xz -0c", "zst": "zstd -qc", "gz": "gzip -1c", "bz2": "bzip2 -c"}
 
 
-def packed(data: bytes, kind: str) -> bytes:
+def packed(data, kind):
     """Data compressed by the program that makers of images use."""
     return subprocess.run(PACKERS[kind].split(), input=data, capture_output=True, check=True).stdout
 
 
-def pack(file: Path, kind: str) -> Path:
+def pack(file, kind):
     """The image compressed, beside it."""
     target = file.with_name(f"{file.name}.{kind}")
     target.write_bytes(packed(file.read_bytes(), kind))
     return target
 
 
-def fit(folder: Path, kernel: bytes, compression: str) -> bytes:
+def fit(folder, kernel, compression):
     """A fitImage with this kernel, made by the device tree compiler, as mkimage makes it."""
     (folder / "kernel").write_bytes(kernel)
     (folder / "image.its").write_text(

@@ -12,6 +12,7 @@ from selftests.support.spools import a_case
 
 KNOWN = yaml.safe_load(Path(__file__).with_name("buses.yaml").read_text())
 
+
 @pytest.mark.parametrize("figure", KNOWN["best"])
 def test_no_figure_is_above_the_best_mode_of_its_bus(figure):
     *row, unit, rate = figure

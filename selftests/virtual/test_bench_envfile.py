@@ -1,9 +1,5 @@
 """Copies of a virtual EVM's board file for boards side by side."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from evmperf_virtual import envfile
 
@@ -15,7 +11,7 @@ FILE = envfile.source("virtual")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_copy_differs_in_its_ports_alone(tmp_path: Path, variant: str) -> None:
+def test_a_copy_differs_in_its_ports_alone(tmp_path, variant):
     original, copy = envfile.source(variant), tmp_path / "other" / "board-b.yaml"
     envfile.write(original, copy, serial_port=1234, power_port=5678)
     assert boards.load(copy).lab_ports() == (1234, 5678)
@@ -28,7 +24,7 @@ def test_a_copy_differs_in_its_ports_alone(tmp_path: Path, variant: str) -> None
     assert len(changed) == (3 if "ScpiMeter:" in original.read_text() else 2)
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_files_that_are_not_there(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         envfile.write(tmp_path / "no.yaml", tmp_path / "copy.yaml", serial_port=1, power_port=2)
     (tmp_path / "file").touch()
@@ -39,7 +35,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [("port: 7001", "port: console"), ("127.0.0.1:7002/power", "power.lab")]
 )
-def test_a_file_of_another_kind_of_board_has_no_ports(tmp_path: Path, old: str, new: str) -> None:
+def test_a_file_of_another_kind_of_board_has_no_ports(tmp_path, old, new):
     (tmp_path / "virtual.yaml").write_text(FILE.read_text().replace(old, new))
     with pytest.raises(UsageError, match="does not name the ports"):
         boards.load(tmp_path / "virtual.yaml").lab_ports()

@@ -1,7 +1,5 @@
 """Recipes that build on another, and what the variants of the project share."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -27,7 +25,7 @@ arguments: [-M, virt]
 
 
 @pytest.fixture
-def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def recipes(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_RECIPES", str(tmp_path))
     write(tmp_path / "plain/variant.yaml", PLAIN)
     write(tmp_path / "plain/f", "fragment")
@@ -36,7 +34,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(path: Path, text: str) -> None:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
@@ -55,12 +53,12 @@ def write(path: Path, text: str) -> None:
         ),
     ],
 )
-def test_a_variant_says_only_what_differs(recipes: Path, own: str, expected: dict[str, object]) -> None:
+def test_a_variant_says_only_what_differs(recipes, own, expected):
     write(recipes / "other/variant.yaml", f"base: plain\n{own}\n")
     assert Recipe.read("other").data == Recipe.read("plain").data | expected
 
 
-def test_own_files_go_over_those_of_the_base(recipes: Path) -> None:
+def test_own_files_go_over_those_of_the_base(recipes):
     write(recipes / "other/variant.yaml", "base: plain\n")
     write(recipes / "other/overlay/etc/hostname", "other")
     recipe = Recipe.read("other")
@@ -77,10 +75,10 @@ def test_own_files_go_over_those_of_the_base(recipes: Path) -> None:
             look("nothing")
 
 
-def test_the_hash_covers_the_bases_yaml_and_files(recipes: Path) -> None:
+def test_the_hash_covers_the_bases_yaml_and_files(recipes):
     write(recipes / "other/variant.yaml", "base: plain\n")
 
-    def hashes() -> tuple[str, str]:
+    def hashes():
         recipe = Recipe.read("other")
         return recipe.hash(), recipe.hash("uboot", files=["f"])
 
@@ -111,14 +109,14 @@ def test_the_hash_covers_the_bases_yaml_and_files(recipes: Path) -> None:
         ("base: plain\nqemu: {packages-: [four]}\n", "packages- removes four"),
     ],
 )
-def test_a_wrong_recipe_is_refused_with_the_reason(recipes: Path, text: str, reason: str) -> None:
+def test_a_wrong_recipe_is_refused_with_the_reason(recipes, text, reason):
     write(recipes / "other/variant.yaml", text)
     with pytest.raises(UsageError, match=reason):
         Recipe.read("other")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_variant_of_the_project_is_whole(variant: str) -> None:
+def test_a_variant_of_the_project_is_whole(variant):
     recipe = Recipe.read(variant)
     assert re.fullmatch("[0-9a-f]{12}", recipe.hash())
     assert recipe.files(recipe.data["rootfs"]["overlay"])
@@ -126,7 +124,7 @@ def test_a_variant_of_the_project_is_whole(variant: str) -> None:
         assert recipe.file(name).stat().st_size
 
 
-def test_variants_share_the_parts_that_are_the_same() -> None:
+def test_variants_share_the_parts_that_are_the_same():
     plain, rt, ospi = (
         image.part_keys(Recipe.read(name)) for name in ("virtual", "virtual-rt", "virtual-ospi")
     )
@@ -134,14 +132,14 @@ def test_variants_share_the_parts_that_are_the_same() -> None:
     assert {name for name in plain if plain[name] != ospi[name]} == {"uboot", "userland"}  # perf
 
 
-def test_each_variant_has_a_board_file_with_ports_of_its_own() -> None:
+def test_each_variant_has_a_board_file_with_ports_of_its_own():
     ports = [port for name in VARIANTS for port in boards.load(envfile.source(name)).lab_ports()]
     assert len(set(ports)) == 2 * len(VARIANTS)
     assert envfile.usual_ports("virtual") == (7001, 7002)
     assert envfile.usual_ports("board-b") == (0, 0)
 
 
-def test_no_module_knows_a_variant_but_the_default_one() -> None:
+def test_no_module_knows_a_variant_but_the_default_one():
     others = [name for name in VARIANTS if name != "virtual"]
     assert others
     for module in (*(ROOT / "evmperf").rglob("*.py"), *(ROOT / "pytest_evmperf").rglob("*.py")):

@@ -16,16 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 from selftests.instruments import command
-from selftests.instruments.speed import (
-    dashboards,
-    lab,
-    looks,
-    recorded,
-    sessions,
-    slower,
-    stamping,
-    year,
-)
+from selftests.instruments.speed import dashboards, lab, looks, recorded, sessions, slower, stamping, year
 from selftests.instruments.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
