@@ -1,9 +1,6 @@
 """Runs of made-up boots, with the console of each."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 from evmperf.benchmarks.families.boot import record
 from evmperf.boards.console.marks import ObservedBoot, Phase, find, seconds
@@ -17,7 +14,7 @@ Said = Iterable[tuple[float, str]]
 LOADER = ((0.1, "U-Boot 2025.01 (Jan 01 2025)\r\n"), (0.9, "\r\nStarting kernel ...\r\n"))
 
 
-def written(folder: Path, boots: Sequence[Said], name: str = "r1", **facts: object) -> Path:
+def written(folder, boots, name="r1", **facts):
     """The folder of a run with one case of boots, 100 s apart."""
     run = spools.a_run(board="j7200-evm", profile="full", id=name)
     for fact, value in facts.items():
