@@ -1,8 +1,11 @@
 """Which causes are able to carry a loss, and what two runs' machines have in common."""
 
 import os
+from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
 from evmperf.explain import answers, compared
 from evmperf.measure.hostload import counters, slowness
@@ -10,50 +13,27 @@ from evmperf.measure.state import rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
 
+KNOWN = yaml.safe_load(Path(__file__).with_name("weighed.yaml").read_text())
 NAMES = {"benchmark": "b", "run": "r"}
 
 
-def weighed(times, *findings):
-    return [(cause.rule, cause.part) for cause in answers.weigh(findings, times, "read_throughput", NAMES)]
+@pytest.mark.parametrize("name", KNOWN["weighed"])
+def test_which_causes_are_able_to_carry_a_loss(name):
+    case = KNOWN["weighed"][name]
+    findings = [Finding(rule, rule, **more) for rule, more in case["findings"].items()]
+    found = answers.weigh(findings, case["times"], "read_throughput", NAMES)
+    assert [{one.rule: one.part} for one in found] == case["causes"]
+    assert case.get("says", "") in str(found[0])
 
 
-def test_a_cause_must_be_able_to_carry_the_loss():
-    small, half, all_of_it = (
-        Finding(name, name, size=size) for name, size in zip("abc", (1.1, 3, 9), strict=True)
-    )
-    assert weighed(9.0, half, small, all_of_it) == [("c", None), ("b", 0.5)]
-    assert [str(c) for c in answers.weigh([half], 9.0, "x", NAMES)] == [
-        "b (up to 3.00 times): explains a part of it"
-    ]
-
-
-def test_the_whole_machine_comes_before_a_device():
-    host = Finding("host", "host", size=20.0, whole=True)
-    disk, slower = Finding("device", "disk", size=30.0), Finding("machine", "all", size=25.0, whole=True)
-    setting = Finding("queue.scheduler", "s")
-    assert weighed(20.0, disk, setting, slower, host) == [
-        ("host", None),
-        ("queue.scheduler", None),
-        ("machine", None),
-    ]
-
-
-def test_other_load_that_carries_the_loss_leaves_no_blame_for_the_disk():
-    load, disk = Finding("beside", "load", size=2.2, whole=True), Finding("device", "disk", size=4.2)
-    assert weighed(2.0, disk, load) == [("beside", None)]
-    assert weighed(9.0, disk, load) == [("beside", 0.359), ("device", 0.653)]
-
-
-def test_what_spoils_comes_before_what_is_set_otherwise_and_symptoms_come_last():
-    load = Finding("beside", "a hog", whole=True)  # it starves all others: no bound
-    look = Finding("machine", "slow", size=9.0, whole=True, symptom=True)
-    bound, free = (Finding(n, n, size=s, otherwise=True) for n, s in (("net.mtu", 4.0), ("tc", 0.0)))
-    assert [rule for rule, _ in weighed(4.0, look, free, bound, load)] == [
-        "beside",
-        "net.mtu",
-        "tc",
-        "machine",
-    ]
+@pytest.mark.parametrize("name", KNOWN["compared"])
+def test_what_two_runs_machines_differ_in(name):
+    case = KNOWN["compared"][name]
+    here, there = (msgspec.convert(case[side], State) for side in ("here", "there"))
+    found = list(getattr(compared, case["by"])(here, there, *case.get("with", ())))
+    assert [[one.rule, one.size] for one in found] == [case[key] for key in case.keys() & {"found"}]
+    assert all(case.get("says", "") in one.reason for one in found)
+    assert all(one.symptom == (one.rule == "machine") for one in found)
 
 
 def test_two_lost_segments_explain_nothing():
@@ -62,7 +42,7 @@ def test_two_lost_segments_explain_nothing():
     more = State(counted={"tcp_sent": 8250, "tcp_sent_again": 12}, seconds=60.0)
     (one,) = rules.judge(more)
     assert (one.rule, one.size) == ("loss", pytest.approx(1 + 50 * 12 / 8250))
-    assert weighed(9.0, one) == []
+    assert answers.weigh([one], 9.0, "read_throughput", NAMES) == []
 
 
 def test_another_disk_at_work_is_said_and_the_cases_own_is_not():
@@ -72,13 +52,6 @@ def test_another_disk_at_work_is_said_and_the_cases_own_is_not():
     (one,) = compared.other_disks(State(counted={**counted, **resync}, seconds=10.0))
     assert "nvme0n1 573 MiB, sda 573 MiB" in one.reason
     assert "8.7 s" in one.reason
-
-
-@pytest.mark.parametrize(("wait_ms", "slower"), [(1000, False), (250, False), (4000, True)])
-def test_a_disk_that_answers_later(wait_ms, slower):
-    there = State(counted={"disk.read_count": 100, "disk.read_ms": 1000})
-    here = State(counted={"disk.read_count": 100, "disk.read_ms": wait_ms})
-    assert [finding.size for finding in compared.disk(here, there, "r1")] == ([4.0] if slower else [])
 
 
 def test_the_wait_of_writes_explains_no_reads():
@@ -136,33 +109,3 @@ def test_a_host_is_slower_by_the_processes_that_wait_for_each_processor(tmp_path
     (tmp_path / "loadavg").write_text(loadavg)
     assert slowness(tmp_path) == max(busy / 2, 1.0)
     assert 1.0 <= slowness() <= 20.0
-
-
-def test_more_packets_on_the_cases_own_port_are_no_storm():
-    """A small MTU sends six times as many packets for the same bytes."""
-
-    def carried(eth1, eth0):
-        counted = {"port.eth1.rx": eth1, "port.eth0.rx": eth0}
-        return State(shown={"net.mtu": 256}, counted=counted, seconds=1.0)
-
-    assert list(compared.ports(carried(9000, 10), carried(1500, 10))) == []
-    (storm,) = compared.ports(carried(400, 9000), carried(1500, 10))
-    assert "eth0 carried 9000" in storm.reason
-
-
-def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
-    well = State(shown={"look_ms": 160})
-    ill = State(shown={"look_ms": 300}, counted={"host.run_ms": 1000, "host.wait_ms": 3000})
-    (one,) = compared.machine(ill, well, "good", 0.0)
-    assert (one.rule, one.size) == ("host", 300 / 160)
-    (one,) = compared.machine(State(shown={"look_ms": 300}), well, "good", 0.0)
-    assert one.rule == "machine"
-    # A process that reads the disk beside the case has made the looks slow: the host waited for little.
-    (one,) = compared.machine(State(shown={"look_ms": 6000}, counted=ill.counted), well, "good", 0.0)
-    assert (one.rule, one.symptom) == ("machine", True)
-    # Of the clock that both were taken by.
-    near, far = State(shown={"look_ms": 40}), State(shown={"look_ms": 20})
-    assert list(compared.machine(near, far, "good", 1.0)) == []
-    # To read 2000 filters takes long on any machine.
-    filtered = State(shown={"look_ms": 300, "tc_filters": 2000})
-    assert list(compared.machine(filtered, well, "good", 1.0)) == []

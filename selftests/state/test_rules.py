@@ -15,28 +15,7 @@ CASES, DIFFERENCES = (
     yaml.safe_load(Path(__file__).with_name(name).read_text()) for name in ("rules.yaml", "differences.yaml")
 )
 NAMES = {"benchmark": "b", "run": "r"}
-PCI = "pci.0000:01:00.0."
-HEALTHY = {
-    "cpu.policy0.scaling_governor": "performance",
-    "cpu.policy0.scaling_max_freq": 1400000,
-    "cpu.policy0.cpuinfo_max_freq": 1400000,
-    "cooling_device0.type": "cpufreq-cpu0",
-    "cooling_device0.cur_state": 0,
-    "cooling_device1.type": "pwm-fan",
-    "cooling_device1.cur_state": 3,
-    f"{PCI}current_link_speed": "8.0 GT/s PCIe",
-    f"{PCI}max_link_speed": "16.0 GT/s PCIe",
-    f"{PCI}current_link_width": 2,
-    f"{PCI}max_link_width": 4,
-    "pci.0000:00:00.0.max_link_speed": "8.0 GT/s PCIe",
-    "pci.0000:00:00.0.max_link_width": 2,
-    "net.speed": -1,
-}
-ALWAYS = {
-    "spoilt": HEALTHY,
-    "machine": {"cpu.online": "0-1", "cpu.present": "0-1", "shell.Cpus_allowed_list": "0-1"},
-    "facts": {"cpu.online": "0-3", "cpu.policy0.cpuinfo_max_freq": 1400000},
-}
+ALWAYS = CASES.pop("always")
 """What the boards of a list show where a case does not say otherwise."""
 
 
