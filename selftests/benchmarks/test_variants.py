@@ -2,20 +2,17 @@
 
 import fnmatch
 import json
-import random
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.tools import mpstat
 from evmperf.boards import board as boards
 from evmperf.model import comparable
 from evmperf.model.results import VARIANT
 from evmperf.model.run import Run
-from selftests.support import seeds, tiprograms
+from selftests.support import seeds
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "variants.md").read_text()
@@ -90,41 +87,3 @@ def test_published_figures_of_other_tools_are_not_compared(name, ours, published
     beside = [f"tester {tool}" for tool in benchmark.ti.tester_tools]
     as_ti = comparable.ComparableCase("d", "full", 0, [*benchmark.ti.tools, *beside], {})
     assert comparable.difference(comparable.of_case(Run("x", "b", "full"), as_ti), theirs) == ""
-
-
-TI_LOAD = """
-#include "st_cpu_load.c"
-int main(void)
-{
-	struct proc_stat one = {0}, two = {0};
-	unsigned long long *f = (unsigned long long *)&one;
-	while (scanf("%Lu %Lu %Lu %Lu %Lu %Lu %Lu %Lu", f, f+1, f+2, f+3, f+4, f+5, f+6, f+7) == 8)
-		if (f == (unsigned long long *)&one)
-			f = (unsigned long long *)&two;
-		else {
-			printf("%.2f\\n", get_cpu_load(one, two));
-			f = (unsigned long long *)&one;
-		}
-}
-"""
-"""Loads between two lines of /proc/stat, by TI's own computation."""
-
-
-@seeds.needs("real/ltp-ddt")
-def test_tis_computation_of_the_load_is_evmperfs(tmp_path):
-    user = tiprograms.SOURCES / "utils/user"
-    (tmp_path / "main.c").write_text(TI_LOAD)
-    build = ["gcc", "-w", f"-I{user}", "-o", tmp_path / "load", tmp_path / "main.c"]
-    subprocess.run(build, check=True)
-    chance = random.Random(35)
-    before = [[chance.randrange(10**6) for _ in range(8)] for _ in range(200)]
-    after = [[one + chance.randrange(1, 10**4) for one in ticks] for ticks in before]
-    lines = "\n".join(" ".join(map(str, ticks)) for pair in zip(before, after, strict=True) for ticks in pair)
-    done = subprocess.run([tmp_path / "load"], input=lines, capture_output=True, text=True, check=True)
-    shown = [
-        ["".join(f"{cpu} {' '.join(map(str, ticks))} 0 0\n" for cpu in ("cpu ", "cpu0")) for ticks in pair]
-        for pair in zip(before, after, strict=True)
-    ]
-    ours = [mpstat.stat_load(*pair) for pair in shown]
-    assert [float(line) for line in done.stdout.split()] == pytest.approx(ours, abs=0.006)
-    assert len(ours) == 200
