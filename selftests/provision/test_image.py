@@ -11,7 +11,7 @@ from evmperf.lab.provision.cache import open_image
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
-from selftests.support import programs, seeds
+from selftests.support import devices, programs, seeds
 
 CONSOLES = seeds.place("real/consoles")
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -100,11 +100,11 @@ def test_a_raw_image_that_ends_before_its_partitions_is_refused(plain, tmp_path)
         open_image(str(short))
 
 
-def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(packed, own_cache, tmpfs):
-    tmpfs(own_cache, "64k")
-    with pytest.raises(LabError, match="there is no room in"):
-        open_image(str(packed))
-    assert not list(own_cache.rglob("content.*"))
+def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(packed, own_cache):
+    with devices.small(own_cache, "64k"):
+        with pytest.raises(LabError, match="there is no room in"):
+            open_image(str(packed))
+        assert not list(own_cache.rglob("content.*"))
 
 
 def test_a_page_of_a_login_is_no_image(tmp_path):
