@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import powering
+from evmperf.boards.console.attempt import CameBack
 from evmperf.boards.console.powering import Person
 from evmperf.lab.shell import UbootShell
 from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
@@ -150,3 +151,47 @@ def test_a_foreign_uboot_is_told_nothing_of_tis(open_bench, fake):
     assert bench.cold_boot("").error is None
     assert "optargs" in " ".join(fake.typed)
     assert not {"mmcdev", "bootpart"} & set(" ".join(fake.typed).replace(";", " ").split())
+
+
+# What is done before each power-on
+
+
+def test_before_each_power_on_with_the_power_off(open_bench, fake):
+    bench = open_bench()
+    seen = []
+    bench.before_power_on(lambda: seen.append(fake.is_on))
+    bench.shell()
+    assert seen == [False]
+    bench.abandon()
+    bench.shell()
+    assert seen == [False, False]
+
+
+def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_bench, fake):
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    tries = []
+
+    def refuse():
+        tries.append(1)
+        error = LabError("the card is gone")
+        error.permanent = True
+        raise error
+
+    bench.before_power_on(refuse)
+    with pytest.raises(LabError, match="the card is gone"):
+        bench.shell()
+    assert tries == [1]
+    assert not fake.is_on
+
+
+@pytest.mark.parametrize(
+    ("said", "permanent"),
+    [
+        (" ** fs_devread read error - block", False),
+        ("Timeout for status update: 00000001 00000001", False),
+        ("Failed to load '/boot/Image'", True),
+        ("Bad Linux ARM64 Image magic!", True),
+    ],
+)
+def test_a_medium_that_did_not_answer_u_boot_is_worth_another_power_cycle(said, permanent):
+    assert CameBack("boot", f"boot\r\n{said}\r\n=> ").permanent == permanent
