@@ -2,12 +2,7 @@
 
 import pytest
 
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool, new_run_id
-from evmperf.model.run import Run
 from selftests.support import virtualbench
-
-TOOLS = ["dd", "mkfs.vfat"]
 
 
 def pytest_addoption(parser):
@@ -56,10 +51,3 @@ def own_bench(own_state, request):
 def own_env_file(own_bench, request, tmp_path_factory):
     """A board file for that bench."""
     return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))
-
-
-@pytest.fixture
-def runner(bench, tmp_path):
-    """A runner with a spool of its own."""
-    spool = Spool(tmp_path, Run(id=new_run_id("faults"), board="faults", profile="quick"))
-    return Runner(bench, spool, "quick", TOOLS)

@@ -1,19 +1,23 @@
-"""Network benchmarks with a real tester: what they change is put back, and faults are named."""
+"""Benchmarks on a virtual EVM, those of networks with a real tester: what they change is put back, and faults
+are named.
+"""
 
 import dataclasses
-import shlex
-from unittest import mock
 
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
+from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Prepare
+from evmperf.benchmarks.tables import usb_gadget as gadget
+from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
 from evmperf.model.results import Status
 from evmperf.model.run import Run
+from selftests.support import runners
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -38,14 +42,11 @@ MEASURED = (
 @pytest.fixture
 def runner(bench, tmp_path):
     """A runner with a spool of its own."""
-    runner = open_runner(bench, tmp_path)
+    spool = Spool(tmp_path, Run(id=new_run_id("network"), board="network", profile="quick"))
+    tools = ["netperf", "netserver", "iperf3", "ethtool", "ip", "dd", "mkfs.vfat"]
+    runner = Runner(bench, spool, "quick", tools)
     yield runner
     runner.close()
-
-
-def open_runner(bench, folder):
-    spool = Spool(folder, Run(id=new_run_id("network"), board="network", profile="quick"))
-    return Runner(bench, spool, "quick", ["netperf", "netserver", "iperf3", "ethtool", "ip"])
 
 
 def measure(runner, name, case=0, **changes):
@@ -134,58 +135,6 @@ def test_a_driver_without_interrupt_pacing_is_named(runner):
     assert "the driver of eth0 cannot pace interrupts" in result.failures[0].message
 
 
-# IPsec: the tester's kernel is this machine's, which may have no ESP; the board's has it. So the
-# far side is a network namespace on the board.
-
-FAR = "evmperf-far"
-
-
-class FarShell:
-    """A shell on the far side."""
-
-    files = None
-
-    def __init__(self, shell):
-        self.shell = shell
-
-    def run(self, command, timeout_s):
-        return self.shell.run(f"ip netns exec {FAR} sh -c {shlex.quote(command)}", timeout_s)
-
-
-@pytest.fixture
-def far(bench, tmp_path):
-    shell = bench.shell()
-    made = shell.run(
-        f"ip netns add {FAR} && ip link add near0 type veth peer name far0 netns {FAR} && "
-        f"ip -n {FAR} addr add 192.168.110.1/24 dev far0 && ip -n {FAR} link set far0 up",
-        30,
-    )
-    assert made.status == 0, made.text
-    link = {"interface": "near0", "board_address": "192.168.110.2/24", "tester_address": "192.168.110.1"}
-    board = dataclasses.replace(bench.board, sections={**bench.board.sections, "ipsec": link})
-    with mock.patch.multiple(bench, board=board, tester=lambda: FarShell(shell)):
-        yield open_runner(bench, tmp_path)
-    bench.shell().run(f"ip netns del {FAR}", 30)
-
-
-def test_traffic_that_is_not_esp_is_refused_and_all_is_put_back(far):
-    before = state(far.bench)
-    flush = "ip xfrm policy flush"
-
-    def steps(*given):
-        steps = list(BENCHMARKS["ipsec_sw"].steps(*given))
-        at = next(i for i, step in enumerate(steps) if step.name == "measure")
-        clear = Prepare("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
-        return [*steps[:at], clear, *steps[at:]]
-
-    result = measure(far, "ipsec_sw", 1, steps=steps)
-    assert result.samples == ()
-    refusals = [f.message for f in result.failures if f.refused]
-    assert len(refusals) == 2
-    assert all("but ESP carried 0 there and 0 back" in message for message in refusals)
-    assert state(far.bench) == before
-
-
 def test_a_tester_without_esp_is_named(runner, bench):
     cannot = (
         bench.tester()
@@ -202,3 +151,50 @@ def test_a_tester_without_esp_is_named(runner, bench):
     result = measure(runner, "ipsec_sw", 1)
     assert "ESP" in result.failures[0].message
     assert state(bench) == before
+
+
+# Without a network
+
+
+def step(runner, *steps):
+    """Measure these steps alone."""
+    return runner.measure(runners.make(*steps, tools=()), runners.CASE)
+
+
+def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner):
+    stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
+    result = step(runner, Prepare("hang", stubborn, 2))
+    assert [failure.kind for failure in result.failures] == [Kind.TOOL]
+    still = "$(grep -l 0.12[3] /proc/[0-9]*/cmdline 2>/dev/null | grep -c .)"
+    assert step(runner, runners.measuring(f'echo 4{still} >"$OUT/x"; true')).values("rate") == [40.0]
+
+
+def test_the_mounted_root_is_never_scratch(runner):
+    link = "ln -sf $(awk '$2==\"/\"{print $1}' /proc/mounts) /tmp/root"
+    fine = runners.measuring('echo 42 >"$OUT/x"')
+    result = step(runner, Prepare("prepare", f"{link}; {guard('/tmp/root', '')}", 20), fine)
+    assert result.status is Status.FAILED
+    assert "holds the mounted root" in result.failures[0].message
+    assert step(runner, fine).values("rate") == [42.0]
+
+
+def test_a_gadget_that_a_killed_run_left_is_taken_away(runner):
+    benchmark = catalogue.benchmark("usbdev_hs_slave_write")
+    (case,) = benchmark.cases("quick")
+    shell = runner.bench.shell()
+    shellstep.install(shell)
+    for step in benchmark.declared_steps(runner.bench.board, case, "quick"):
+        if isinstance(step, Prepare) and step.name in ("plug", "mount"):
+            assert shellstep.run(shell, step.command, step.timeout_s).status == 0
+    assert shell.run("grep -c gadget /proc/mounts", 10).text.strip() == "1"
+
+    result = runner.measure(benchmark, case)
+
+    assert result.status is Status.MEASURED, result.failures
+    left = shell.run(
+        f"grep gadget /proc/mounts; ls -d {gadget.GADGET} {gadget.BACKING} /sys/module/dummy_hcd; "
+        "ls -d /tmp/*-gadget",
+        10,
+    )
+    assert left.text.count("No such file") == 4, left.text
+    assert "vfat" not in left.text
