@@ -1,11 +1,15 @@
 """Reading a bench's file `console.stamps`, whose form is in `evmperf_virtual.console`."""
 
 import bisect
+import contextlib
 import socket
 import threading
+import time
 from pathlib import Path
 
 from evmperf_virtual import client
+
+from selftests.support.placelab import until
 
 
 def read_stamps(path: Path) -> list[tuple[int, int, int, int]]:
@@ -34,21 +38,51 @@ class BenchStamps:
 
 
 class Heard:
-    """The console of a bench, listened to beside evmperf: what was said, and when it passed the bench."""
+    """The console of a bench, listened to beside evmperf: what was said, and when it passed the bench and
+    came here (`arrivals`: bytes up to then, and monotonic ns). It can be typed on, too.
+    """
 
     def __init__(self, bench: client.LabClient) -> None:
         self.said = b""
+        self.arrivals: list[tuple[int, int]] = []
+        self._seen = 0
         self._bench, self._base = bench, bench.status().console_bytes
         self._console = socket.create_connection(("127.0.0.1", bench.record.serial_port))
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        while data := self._console.recv(65536):
-            self.said += data
+        with contextlib.suppress(OSError):
+            while data := self._console.recv(65536):
+                self.arrivals.append((len(self.said) + len(data), time.monotonic_ns()))
+                self.said += data
 
     def passed(self, position: int) -> tuple[int, int]:
         """`BenchStamps.of` the byte at that position of `said`."""
         return BenchStamps(self._bench).of(self._base + position)
+
+    def send(self, data: bytes) -> None:
+        self._console.sendall(data)
+
+    def wait_for(self, text: bytes, start: int | None = None) -> int:
+        """The position behind a text after `start`, by default after the last one, once it has come."""
+        start = self._seen if start is None else start
+        until(lambda: text in self.said[start:], 30)
+        self._seen = self.said.index(text, start) + len(text)
+        return self._seen
+
+    def drain(self) -> None:
+        """Pass over what comes until nothing more does."""
+        before = -1
+        while before != len(self.said):
+            before = len(self.said)
+            time.sleep(0.2)
+        self._seen = before
+
+    def stop_autoboot(self) -> None:
+        """Come from power-on to U-Boot's prompt."""
+        self.wait_for(b"autoboot")
+        self.send(b"\n")
+        self.wait_for(b"=> ")
 
     def close(self) -> None:
         self._console.shutdown(socket.SHUT_RDWR)

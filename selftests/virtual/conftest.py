@@ -1,9 +1,13 @@
 """Benches of their own for the tests: own state folder, free ports, the user's image."""
 
+import contextlib
+
 import pytest
-from benchlab import SerialClient, processes
+from benchlab import processes
 from evmperf_virtual import image
 from evmperf_virtual.client import LabClient, all_benches
+
+from selftests.support.stamps import Heard
 
 
 @pytest.fixture(scope="session")
@@ -56,5 +60,5 @@ def bench(make_bench):
 
 @pytest.fixture
 def console(bench):
-    with SerialClient(bench.record.serial_port) as client:
-        yield client
+    with contextlib.closing(Heard(bench)) as heard:
+        yield heard

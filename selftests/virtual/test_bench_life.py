@@ -1,5 +1,6 @@
 """How benches start, live side by side, and end, also against their will."""
 
+import contextlib
 import functools
 import json
 import os
@@ -9,13 +10,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from benchlab import SerialClient, processes, wait_for_end
+from benchlab import processes, wait_for_end
 from evmperf_virtual.client import LabClient
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support import programs
+from selftests.support import devices, programs
 from selftests.support.placelab import until
+from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -32,7 +34,7 @@ def test_two_boards_side_by_side(make_bench):
     first, second = make_bench("side-a"), make_bench("side-b")
     for bench in (first, second):
         bench.on()
-    with SerialClient(first.record.serial_port) as a, SerialClient(second.record.serial_port) as b:
+    with contextlib.closing(Heard(first)) as a, contextlib.closing(Heard(second)) as b:
         for bench, line in ((first, a), (second, b)):
             bench.off()
             line.drain()
@@ -47,7 +49,7 @@ def test_two_boards_side_by_side(make_bench):
         a.send(b"setenv who first; printenv who\n")
         a.wait_for(b"who=first")
         b.drain()
-        assert b"first" not in b.seen
+        assert b"first" not in b.said
         if one.tester and two.tester:
             assert one.tester.namespace != two.tester.namespace
             # Board files name addresses, so each board finds its tester at the same ones.
@@ -116,9 +118,11 @@ def test_signal_ends_everything(make_bench, number):
     assert namespaces() == before
 
 
-def test_starting_twice(make_bench):
+def test_starting_twice(make_bench, monkeypatch):
+    monkeypatch.setenv("CI_JOB_TOKEN", "s3cret")
     bench = make_bench("twice")
     pid = bench.status().pid
+    assert b"s3cret" not in Path(f"/proc/{pid}/environ").read_bytes(), "it outlives the job that started it"
     again = LabClient("twice")
     assert not again.start("virtual")
     assert again.status().pid == pid
@@ -154,17 +158,9 @@ def test_bad_name(state, name):
 
 @pytest.fixture
 def full_disk(tmp_path, monkeypatch):
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    subprocess.run(mount, check=True)
-    try:
+    with devices.small(tmp_path / "small", "64k") as folder:
         monkeypatch.setenv("EVMPERF_STATE", str(folder))
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_full_disk_is_told(built_image, full_disk):
