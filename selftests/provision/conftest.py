@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.lab.provision import download
-from selftests.provision import imagelab, imageserver
-from selftests.provision.cards import MIB, Image, used_card
+from selftests.provision import imagelab
+from selftests.provision.imagelab import MIB, Image, used_card
 from selftests.support import cardimage, devices
 
 
@@ -51,7 +51,7 @@ def own_cache(tmp_path, monkeypatch):
 def server(packed, monkeypatch):
     """A server of that image, compressed."""
     monkeypatch.setattr(download, "PAUSE_S", 0.01)
-    with imageserver.serving(packed.read_bytes()) as server:
+    with imagelab.serving(packed.read_bytes()) as server:
         yield server
 
 
