@@ -8,7 +8,7 @@ import pytest
 from selftests.support import programs, virtualbench
 from selftests.support.deskboard import Terminal
 from selftests.support.spools import cases_of
-from selftests.virtual.benchlab import SerialClient
+from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -21,14 +21,13 @@ def test_it_is_found_at_its_boot_loader_and_once_booted_measured_and_left_on(tmp
             return programs.evmperf("desk", "--port", line.path, "--results", tmp_path / "results", *words)
 
     with virtualbench.running("virtual", "desk") as bench:
-        with SerialClient(bench.record.serial_port) as person:
+        with contextlib.closing(Heard(bench)) as person:
             bench.on()
             person.stop_autoboot()
         assert "is at U-Boot's prompt" in desk().stderr
-        with SerialClient(bench.record.serial_port) as person:
+        with contextlib.closing(Heard(bench)) as person:
             person.send(b"boot\n")
-            while b"login: " not in person.seen:
-                assert person.receive(300)
+            person.wait_for(b"login: ", within_s=300)
         done = desk("--yes", "-k", "openssl_throughput and aes-128-cbc and 16384")
         assert done.returncode == 0, done.stdout + done.stderr
         assert bench.status().power

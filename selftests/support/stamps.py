@@ -63,11 +63,10 @@ class Heard:
     def send(self, data: bytes) -> None:
         self._console.sendall(data)
 
-    def wait_for(self, text: bytes, start: int | None = None) -> int:
-        """The position behind a text after `start`, by default after the last one, once it has come."""
-        start = self._seen if start is None else start
-        until(lambda: text in self.said[start:], 30)
-        self._seen = self.said.index(text, start) + len(text)
+    def wait_for(self, text: bytes, within_s: float = 30.0) -> int:
+        """Wait for a text after the last one; returns the position behind it."""
+        until(lambda: text in self.said[self._seen :], within_s)
+        self._seen = self.said.index(text, self._seen) + len(text)
         return self._seen
 
     def drain(self) -> None:
