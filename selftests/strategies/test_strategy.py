@@ -264,7 +264,7 @@ def test_a_boot_has_its_prompt_on_a_host_that_is_kept_from_running(open_bench, f
 
 def test_a_boot_without_uboot_has_a_boot_time_of_its_own(open_bench, fake):
     fake.boots = ["falcon", "falcon"]
-    bench = open_bench(flow="falcon")
+    bench = open_bench({"flow": "falcon"})
     boot = bench.cold_boot("")
     assert boot.error is None
     assert Phase.UBOOT_BANNER not in boot.marks

@@ -73,7 +73,7 @@ def test_a_person_who_does_nothing_is_a_lab_failure_that_says_how_long(open_benc
 def test_a_reset_by_software_is_warm_and_never_compared_with_cold(open_bench, fake):
     fake.pace_s = 0.1
     fake.switch(True)
-    bench = open_bench(power="reset", **NO_POWER)
+    bench = open_bench({"power": "reset"}, **NO_POWER)
     assert isinstance(bench.uboot(), UbootShell)
     boot = bench.cold_boot("")
     assert boot.error is None
@@ -122,14 +122,14 @@ def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_benc
     drivers = {name: said for name, said in RESET_LINE.items() if said is not None}
     bench = open_bench(resources=line, **drivers)
     assert (bench.board.power, bench.cold_boot("").warm) == ("switch", "")
-    bench = open_bench(resources=line, power="reset", **drivers)
+    bench = open_bench({"power": "reset"}, resources=line, **drivers)
     assert bench.cold_boot("").warm
 
 
 def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
     fake.switch(True)
     fake._state = "dead"
-    bench = open_bench(power="reset", **NO_POWER)
+    bench = open_bench({"power": "reset"}, **NO_POWER)
     with pytest.raises(BoardError, match="by hand"):
         bench.uboot()
 
