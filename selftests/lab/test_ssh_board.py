@@ -82,6 +82,8 @@ def test_a_shell_over_ssh_runs_commands_and_stays(open_bench):
     assert (reply.status, reply.text) == (3, "two  words\nwrong\n")
     assert bench.shell() is shell
     assert bench.boots() == []
+    with pytest.raises(UsageError, match="no console"):
+        bench.uboot()
     bench.close()
 
 
@@ -100,11 +102,6 @@ def test_the_board_files_password_logs_in(tmp_path, password, said):
     shell.close()
     sshd.stop()
     assert said in answer
-
-
-def test_what_needs_a_console_says_so(open_bench):
-    with pytest.raises(UsageError, match="no console"):
-        open_bench().uboot()
 
 
 def test_a_board_that_does_not_come_back_is_named_with_the_time(open_bench, sshd):
