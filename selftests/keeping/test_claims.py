@@ -16,8 +16,6 @@ from evmperf.model.errors import LabError, UsageError
 from selftests.keeping.holders import other
 from selftests.support.placelab import until
 
-NOTICE_S = 30.0
-"""How late a notice may come here, where much else runs; `make bench` measures how late it is."""
 SOON = time.time() + 1800
 
 

@@ -49,18 +49,13 @@ def write_recipe(folder: Path, cache: Path) -> None:
         (place / program.name).chmod(0o755)
 
 
-def file_system_sources() -> tuple[list[Path], list[str]]:
-    """The sources of filesystem_tests, and the compiler's flags for them."""
-    suite = SOURCES / "filesystem_test_suite/src"
+def _files(cache: Path) -> Path:
+    """filesystem_tests."""
+    program, suite, user = cache / "filesystem_tests", SOURCES / "filesystem_test_suite/src", SOURCES / _USER
     folders = [suite / "testcases", suite / "interface/common", suite / "parser"]
     sources = [file for folder in folders for file in sorted(folder.glob("*.c"))]
-    user = SOURCES / _USER
-    return [*sources, user / "st_cpu_load.c", user / "st_timer.c"], [f"-I{folders[1]}", f"-I{user}"]
-
-
-def _files(cache: Path) -> Path:
-    program = cache / "filesystem_tests"
-    sources, flags = file_system_sources()
+    sources += [user / "st_cpu_load.c", user / "st_timer.c"]
+    flags = [f"-I{folders[1]}", f"-I{user}"]
     _run([*_COMPILER, "-static", "-o", str(program), *flags, *map(str, sources)], SOURCES)
     return program
 

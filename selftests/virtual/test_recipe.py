@@ -13,15 +13,7 @@ from evmperf.model.errors import UsageError
 ROOT = Path(__file__).parents[2]
 VARIANTS = sorted(path.parent.name for path in (ROOT / "virtual-evm").glob("*/variant.yaml"))
 
-PLAIN = """\
-qemu: {suite: a, packages: [one, two]}
-uboot: {fragments: [f], patches: [p]}
-rootfs: {overlay: overlay}
-kernel: {package: plain}
-initrd: {}
-disks: {root: {mib: 1}, sd: {mib: 2}}
-arguments: [-M, virt]
-"""
+PLAIN = Path(__file__).with_name("plain.yaml").read_text()
 
 
 @pytest.fixture
