@@ -49,9 +49,9 @@ def must(shell, command):
     return reply.text
 
 
-def test_every_benchmark_is_measured(own_bench, own_env_file, tmp_path):
+def test_every_benchmark_is_measured_and_profiled_by_the_boards_own_perf(own_bench, own_env_file, tmp_path):
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}")
+    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}", "--perf")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),
@@ -66,21 +66,17 @@ def test_every_benchmark_is_measured(own_bench, own_env_file, tmp_path):
         assert {s.metric for s in result.samples} == {m.name for m in benchmark.metrics}
         assert set(result.tools) == set(benchmark.tools)
     assert spool.read_run(session.folder).facts.spi_nor == ["s25fl512s 0102204d0080"]
+    # A case of seconds is profiled: of a raw read, over in a tenth of one, perf has next to no samples.
+    (written,) = (result for result in results if result.benchmark == "ospi_ubifs")
+    assert written.conditions["perf"]
+    stacks = [session.folder / name for name in written.raw if name.endswith(perf.FOLDED)]
+    assert stacks
+    assert all(perf.parse(file.read_text()).symbols for file in stacks)
 
     flash = (own_bench.folder / "disks" / "ospi.img").read_bytes()
     begin, end = SCRATCH_BYTES
     assert set(flash[:begin]) == set(flash[end:]) == {0xFF}, "only the scratch is written"
     assert len(set(flash[begin:end])) == 256
-
-
-def test_a_case_is_profiled_by_the_boards_own_perf(own_env_file, tmp_path):
-    """A case of seconds: of a raw read, over in a tenth of one, perf has next to no samples."""
-    session = whole(own_env_file, tmp_path, "ospi_ubifs and 262144", "--perf")
-    (written,) = session.measured()
-    assert written.conditions["perf"]
-    stacks = [session.folder / name for name in written.raw if name.endswith(perf.FOLDED)]
-    assert stacks
-    assert all(perf.parse(file.read_text()).symbols for file in stacks)
 
 
 def test_what_is_not_there_or_too_small_is_refused(guarded):
