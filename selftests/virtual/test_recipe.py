@@ -1,4 +1,4 @@
-"""Recipes that build on another, and what the variants of the project share."""
+"""Recipes that build on another, what the variants of the project share, and copies of their board files."""
 
 import re
 from pathlib import Path
@@ -137,3 +137,39 @@ def test_no_module_knows_a_variant_but_the_default_one():
     for module in (*(ROOT / "evmperf").rglob("*.py"), *(ROOT / "pytest_evmperf").rglob("*.py")):
         for name in others:
             assert name not in module.read_text(), module
+
+
+# Copies of a board file for boards side by side
+
+FILE = envfile.source("virtual")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_copy_differs_in_its_ports_alone(tmp_path, variant):
+    original, copy = envfile.source(variant), tmp_path / "other" / "board-b.yaml"
+    envfile.write(original, copy, serial_port=1234, power_port=5678)
+    assert boards.load(copy).lab_ports() == (1234, 5678)
+    head, *lines = copy.read_text().splitlines()
+    changed = [
+        (old, new) for old, new in zip(original.read_text().splitlines(), lines, strict=True) if old != new
+    ]
+    assert str(original) in head
+    assert all("1234" in new or "5678" in new for _, new in changed)
+    assert len(changed) == (3 if "ScpiMeter:" in original.read_text() else 2)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(UsageError, match="cannot be read"):
+        envfile.write(tmp_path / "no.yaml", tmp_path / "copy.yaml", serial_port=1, power_port=2)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        envfile.write(FILE, tmp_path / "file" / "copy.yaml", serial_port=1, power_port=2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("port: 7001", "port: console"), ("127.0.0.1:7002/power", "power.lab")]
+)
+def test_a_file_of_another_kind_of_board_has_no_ports(tmp_path, old, new):
+    (tmp_path / "virtual.yaml").write_text(FILE.read_text().replace(old, new))
+    with pytest.raises(UsageError, match="does not name the ports"):
+        boards.load(tmp_path / "virtual.yaml").lab_ports()
