@@ -1,5 +1,6 @@
 """A board that is reached over SSH alone: a real sshd on loopback, Labgrid's SSHDriver."""
 
+import contextlib
 import getpass
 import json
 import os
@@ -32,16 +33,15 @@ from selftests.support.sshd import Sshd, board_file
 
 @pytest.fixture
 def open_bench(tmp_path, sshd):
-    environments = []
+    with contextlib.ExitStack() as stack:
 
-    def open_it(**strategy):
-        file = board_file(tmp_path, sshd, **strategy)
-        environments.append(Environment(str(file)))
-        return LabgridBench(environments[-1].get_target("main"), boards.load(file))
+        def open_it(**said):
+            file = board_file(tmp_path, sshd, **said)
+            environment = Environment(str(file))
+            stack.callback(environment.cleanup)
+            return LabgridBench(environment.get_target("main"), boards.load(file))
 
-    yield open_it
-    for environment in environments:
-        environment.cleanup()
+        yield open_it
 
 
 @pytest.fixture
@@ -138,18 +138,12 @@ def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, boot_id, monkeyp
     assert boot_id.read_text() == "two\n"
 
 
-def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, boot_id, monkeypatch):
+def test_a_board_over_ssh_is_reset_by_its_line(open_bench, tmp_path, boot_id, monkeypatch):
     line = tmp_path / "line"
     line.write_text("0\n")
     monkeypatch.setattr(sshlink, "_REBOOT", "exit 1")
-    file = board_file(tmp_path, sshd)
-    data = yaml.safe_load(file.read_text())
-    main = data["targets"]["main"]
     reset = {"FileDigitalOutputDriver": {"filepath": str(line)}, "DigitalOutputResetDriver": {"delay": 1.0}}
-    main["drivers"] = {**reset, **main["drivers"]}
-    file.write_text(yaml.safe_dump(data, sort_keys=False))
-    environment = Environment(str(file))
-    bench = LabgridBench(environment.get_target("main"), boards.load(file))
+    bench = open_bench(drivers=reset)
 
     def wire():
         while line.read_text() != "1\n":
@@ -167,7 +161,6 @@ def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, boot_id, monkeypa
         assert [boot.warm for boot in bench.boots()] == ["a warm boot by reset line"]
     finally:
         line.write_text("1\n")
-        environment.cleanup()
 
 
 @pytest.mark.parametrize(

@@ -56,22 +56,9 @@ def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: f
         Row("    interpreter, imports, collection", seconds(start_up)),
         Row("    until the first case", seconds((results[0].started_ns - began_ns) / 1e9)),
     ]
-    rests: dict[str, list[float]] = {}
-    for result in results:
-        rests.setdefault(result.benchmark, []).append(_rest(result, boots))
-    everything = [rest for series in rests.values() for rest in series]
-    rows.append(Row("  in cases beside tools and boots, sum", seconds(sum(everything))))
-    rows.append(Row(f"    median, n {len(everything)}", seconds(statistics.median(everything))))
-    for name, series in rests.items():
-        busy = statistics.median(r.tool_s for r in results if r.benchmark == name)
-        rows.append(
-            Row(
-                f"    {name}, median of {len(series)}",
-                seconds(statistics.median(series)),
-                f"tool {busy:.2f} s",
-                f"first {seconds(series[0])}",
-            )
-        )
+    rests = [_rest(result, boots) for result in results]
+    rows.append(Row("  in cases beside tools and boots, sum", seconds(sum(rests))))
+    rows.append(Row(f"    median, n {len(rests)}", seconds(statistics.median(rests))))
     return rows
 
 
