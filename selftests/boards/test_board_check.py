@@ -56,7 +56,7 @@ def test_the_file_of_the_first_page_has_no_mistake(tmp_path, monkeypatch, capsys
         ((PLACE, "targets:", "pahts: {}\ntargets:"), 0, ["'pahts'", "did you mean 'paths'"]),
         ((PLACE, "features: [boot,", "features: [bot,"), 0, ["'bot'", "did you mean 'boot'"]),
         ((PLACE, "      boot:", "      bot: {}\n      boot:"), 0, ["options", "did you mean 'boot'"]),
-        ((PLACE, "      boot:", "      absent: {emcm: x}\n      boot:"), 4, ["options.absent", "mean 'emmc'"]),
+        ((PLACE, "      boot:", "      absent: {emcm: x}\n      boot:"), 4, ["options.absent", "'emmc'"]),
         ((LOCAL, "        port: 7001\n", ""), 4, ["NetworkSerialPort.port is missing"]),
         ((LOCAL, "      StampedSerialDriver: {}\n", ""), 4, ["no ConsoleProtocol precedes it"]),
         ((LOCAL, POWER, MERGED), 4, ["line ", "merge"]),

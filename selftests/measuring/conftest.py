@@ -1,4 +1,4 @@
-"""A virtual EVM of our own to measure and to break."""
+"""A virtual EVM of each module's own to measure and to break: that of its VARIANT, or `virtual`."""
 
 import pytest
 
@@ -20,34 +20,22 @@ def own_state(tmp_path_factory):
         yield folder
 
 
-@pytest.fixture(scope="session")
-def virtual_bench(own_state):
+@pytest.fixture(scope="module")
+def own_bench(own_state, request):
     """A running bench with the power off."""
-    with virtualbench.running("virtual") as bench:
+    variant = getattr(request.module, "VARIANT", "virtual")
+    with virtualbench.running(variant, f"own-{variant}") as bench:
         yield bench
 
 
-@pytest.fixture(scope="session")
-def env_file(virtual_bench, tmp_path_factory):
+@pytest.fixture(scope="module")
+def env_file(own_bench, tmp_path_factory):
     """A board file for that bench."""
-    return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("env"))
+    return virtualbench.board_file(own_bench, own_bench.status().variant, tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="module")
 def bench(env_file):
-    """evmperf's bench on that board; one a module, since sessions of others power-cycle the same board."""
+    """evmperf's bench on that board."""
     with virtualbench.reached(env_file) as bench:
         yield bench
-
-
-@pytest.fixture(scope="module")
-def own_bench(own_state, request):
-    """A running bench of the module's own, of its VARIANT, with the power off."""
-    with virtualbench.running(request.module.VARIANT, f"own-{request.module.VARIANT}") as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def own_env_file(own_bench, request, tmp_path_factory):
-    """A board file for that bench."""
-    return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))

@@ -19,7 +19,6 @@ from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
-VARIANT = "virtual"
 CYCLES = int(os.environ.get("EVMPERF_END_CYCLES", "3"))
 SERVICE = Path(__file__).with_name("boot_ends.sh").read_text()
 """What starts beside getty; its answers come one after the other. `stty` waits until the line has left."""
@@ -55,13 +54,13 @@ ASKED = (
 
 
 @pytest.fixture(scope="module")
-def env_file(own_env_file):
+def env_file(env_file):
     """A board file with a line that Labgrid reads from the file `lamp` beside it."""
-    lamp = own_env_file.with_name("lamp")
+    lamp = env_file.with_name("lamp")
     lamp.write_text("0\n")
     driver = f"      FileDigitalOutputDriver: {{name: lamp, filepath: {lamp}}}\n"
-    own_env_file.write_text(own_env_file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
-    return own_env_file
+    env_file.write_text(env_file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
+    return env_file
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.tools import perf, uboot
 from evmperf.measure import shellstep
 from evmperf.measure.runs import spool
-from selftests.support import virtualbench
 from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
@@ -19,14 +18,8 @@ MARK = "the guard let it pass"
 
 
 @pytest.fixture(scope="module")
-def lab(own_env_file):
-    with virtualbench.reached(own_env_file) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def shell(lab):
-    shell = lab.shell()
+def shell(bench):
+    shell = bench.shell()
     shellstep.install(shell)
     return shell
 
@@ -49,9 +42,9 @@ def must(shell, command):
     return reply.text
 
 
-def test_every_benchmark_is_measured_and_profiled_by_the_boards_own_perf(own_bench, own_env_file, tmp_path):
+def test_every_benchmark_is_measured_and_profiled_by_the_boards_own_perf(own_bench, env_file, tmp_path):
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}", "--perf")
+    session = whole(env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}", "--perf")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),
@@ -121,8 +114,8 @@ def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell, guarded):
     assert "ubi31" not in must(shell, "ls /sys/class/ubi")
 
 
-def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab):
-    prompt = lab.uboot()
+def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(bench):
+    prompt = bench.uboot()
     offset, size = 0x800000, 0x40000
     assert prompt.run(f"sf probe 0:0 && {uboot.sf_fill(size)}", 30).status == 0
     assert prompt.run(uboot.sf_write(offset, size), 60).status == 0

@@ -27,13 +27,13 @@ def tester(own_bench):
     tester.close()
 
 
-def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(own_env_file, tester, tmp_path):
+def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(env_file, tester, tmp_path):
     shell, info = tester
     assert (info.namespace, info.nics[0].address) == ("", "192.168.100.1")
     assert shell.run("hostname", 30).text.strip() == "tester"
     before = shell.run(STATE, 30).text
     select = "(ipsec and aes128) or pacing"
-    results = whole(own_env_file, tmp_path, select).measured()
+    results = whole(env_file, tmp_path, select).measured()
     assert sorted((result.benchmark, result.status) for result in results) == [
         ("eth_cpsw_tcp_bidir_pacing", "measured"),
         # The accelerator's module is loaded for the first, and taken out for the other.
