@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from evmperf_virtual import compiled, envfile, image
 from evmperf_virtual.recipe import Recipe
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 VARIANTS = sorted(path.parent.name for path in (ROOT / "virtual-evm").glob("*/variant.yaml"))
 
 PLAIN = Path(__file__).with_name("plain.yaml").read_text()
+KNOWN = yaml.safe_load(Path(__file__).with_name("recipes.yaml").read_text())
 
 
 @pytest.fixture
@@ -31,23 +33,10 @@ def write(path, text):
     path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [
-        ("kernel: {package: rt}", {"kernel": {"package": "rt"}}),
-        ("uboot: {patches: null}", {"uboot": {"fragments": ["f"]}}),
-        ("qemu: {packages: [three]}", {"qemu": {"suite": "a", "packages": ["three"]}}),
-        ("disks: {sd: null, ospi: {mib: 64}}", {"disks": {"root": {"mib": 1}, "ospi": {"mib": 64}}}),
-        ("arguments+: [-m, 1G]", {"arguments": ["-M", "virt", "-m", "1G"]}),
-        (
-            "qemu: {packages-: [one], packages+: [three]}",
-            {"qemu": {"suite": "a", "packages": ["two", "three"]}},
-        ),
-    ],
-)
-def test_a_variant_says_only_what_differs(recipes, own, expected):
-    write(recipes / "other/variant.yaml", f"base: plain\n{own}\n")
-    assert Recipe.read("other").data == Recipe.read("plain").data | expected
+@pytest.mark.parametrize("case", KNOWN["differs"])
+def test_a_variant_says_only_what_differs(recipes, case):
+    write(recipes / "other/variant.yaml", yaml.safe_dump({"base": "plain", **case["own"]}))
+    assert Recipe.read("other").data == Recipe.read("plain").data | case["gives"]
 
 
 def test_own_files_go_over_those_of_the_base(recipes):
@@ -89,20 +78,9 @@ def test_the_hash_covers_the_bases_yaml_and_files(recipes):
     assert seen[2][1] != seen[3][1]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("base: other\n", "based on itself .other on other"),
-        ("base: nobody\n", "no virtual board 'nobody'.*known are other, plain"),
-        ("base: ../plain\n", "no virtual board '../plain'"),
-        ("- base\n", "holds no sections"),
-        ("base: [\n", "is not YAML"),
-        ("kernel: {}\n", "lacks qemu, uboot, rootfs"),
-        ("base: plain\nqemu: {packages-: [four]}\n", "packages- removes four"),
-    ],
-)
-def test_a_wrong_recipe_is_refused_with_the_reason(recipes, text, reason):
-    write(recipes / "other/variant.yaml", text)
+@pytest.mark.parametrize("reason", KNOWN["wrong"])
+def test_a_wrong_recipe_is_refused_with_the_reason(recipes, reason):
+    write(recipes / "other/variant.yaml", KNOWN["wrong"][reason])
     with pytest.raises(UsageError, match=reason):
         Recipe.read("other")
 
