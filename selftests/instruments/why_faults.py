@@ -9,14 +9,11 @@ PCIe link of other width or speed (it shows none), thermal throttling (no zones)
 The SD card's slower mode is its host's clock: QEMU's card says so and is as fast as before.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +26,6 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import disk
 from evmperf.commands.app import why
 from evmperf.explain.answers import Answer
-from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
@@ -78,7 +74,7 @@ class Found:
     answers: tuple[Answer, ...]
 
     @property
-    def first(self) -> str:
+    def first(self):
         """The rule of the first cause, "" where there is none; of a fault without harm, what was read."""
         named = [answer.causes[:1] for answer in self.answers if answer.is_worse]
         # A figure may be worse by its noise alone, without a cause, where the fault does no harm.
@@ -87,7 +83,7 @@ class Found:
         return next((cause.rule for causes in named for cause in causes), "")
 
     @property
-    def is_right(self) -> bool:
+    def is_right(self):
         """Whether it is the cause that there is."""
         # A healthy board on a busy host has that as its cause, or none.
         return self.first in (self.fault.rules if self.fault else ("", "host"))
@@ -96,13 +92,13 @@ class Found:
 class Board:
     """A virtual EVM whose faults are made; `qmp` is its QEMU's control socket."""
 
-    def __init__(self, bench: LabgridBench, qmp: Path, folder: Path) -> None:
+    def __init__(self, bench, qmp, folder):
         self.bench = bench
         self._qmp = qmp
         self._folder = folder
         self._hogs: list[subprocess.Popen[bytes]] = []
 
-    def measure(self, name: str, *cases: str) -> Path:
+    def measure(self, name, *cases):
         """Measure cases into a run of their own; its folder."""
         spool = Spool(
             self._folder, Run(id=name, board="virtual-evm", profile="quick", facts=Facts(virtual=True))
@@ -116,7 +112,7 @@ class Board:
         spool.release()
         return spool.folder
 
-    def measure_with(self, fault: Fault) -> Path:
+    def measure_with(self, fault):
         """Measure the case of a fault with it; the run's folder."""
         self._do(fault, fault.make)
         try:
@@ -124,7 +120,7 @@ class Board:
         finally:
             self._do(fault, fault.end)
 
-    def _do(self, fault: Fault, text: str) -> None:
+    def _do(self, fault, text):
         if fault.where == "qemu":
             self._throttle(**json.loads(text))
             return
@@ -151,7 +147,7 @@ class Board:
         reply = shell.run(text, 120)
         assert reply.status == 0, f"{fault.name}: {reply.text}"
 
-    def _throttle(self, bps: int, iops: int) -> None:
+    def _throttle(self, bps, iops):
         limits = {f"{what}{way}": 0 for what in ("bps", "iops") for way in ("_rd", "_wr")}
         command: dict[str, object] = {"device": "nvme", "bps": bps, "iops": iops, **limits}
         with socket.socket(socket.AF_UNIX) as line:
@@ -167,7 +163,7 @@ class Board:
 
 
 @contextmanager
-def board(folder: Path) -> Iterator[Board]:
+def board(folder):
     """A virtual EVM of its own."""
     qmp = folder / "qmp"
     options = ("-qmp", f"unix:{qmp},server=on,wait=off")
@@ -178,7 +174,7 @@ def board(folder: Path) -> Iterator[Board]:
         yield Board(bench, qmp, folder)
 
 
-def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2) -> Iterator[Found]:
+def run(folder, faults=FAULTS, healthy_runs=2):
     """A healthy board, each fault, and the board as the faults have left it; so many healthy runs in all."""
     with mock.patch.object(disk, "_IN_ORDER", _SIZES), board(folder) as there:
         cases = tuple(dict.fromkeys(fault.case for fault in faults))
@@ -190,13 +186,13 @@ def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2)
         yield _asked(None, there.measure("healthy-after", *cases), healthy)
 
 
-def _asked(fault: Fault | None, folder: Path, healthy: Path) -> Found:
+def _asked(fault, folder, healthy):
     """What `why` says of the cases of a run."""
     case = CASES[fault.case][0] if fault else "_"
     return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(words=None):
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--healthy", type=int, default=2, metavar="N", help="healthy runs (default: 2)")

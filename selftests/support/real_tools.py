@@ -5,12 +5,9 @@ the number that a person read from it or what the refusal must say; tools-3 has 
 `data/real_tools.yaml` has what neither has room for.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -24,13 +21,13 @@ NOT_USED = _KNOWN["not used"]
 """Files without a case, and why."""
 
 
-def folder() -> Path | None:
+def folder():
     """The nearest shared/real/tools beside the checkout or above; None if none."""
     place = seeds.place("real/tools")
     return place if place.is_dir() else None
 
 
-def _shaped(text: str, kind: str = "", first: str = "", last: str = "") -> str:
+def _shaped(text, kind="", first="", last=""):
     """A text as a benchmark would have it: one line, or those from one to another, of many programs'
     results; a U-Boot command under `time`; one of several runs of dd, without the commands between.
     """
@@ -47,7 +44,7 @@ def _shaped(text: str, kind: str = "", first: str = "", last: str = "") -> str:
     return text
 
 
-def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
+def _rows(table, place, prefix=""):
     """The cases of a table over files of a folder; none where there is no such table."""
     if not table.is_file():
         return
@@ -70,7 +67,7 @@ def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
         )
 
 
-def _full(parser: str) -> str:
+def _full(parser):
     """The whole name of a parser: of a tool of one table, that of tables."""
     if reader := _KNOWN["readers"].get(parser):
         return str(reader)
@@ -80,7 +77,7 @@ def _full(parser: str) -> str:
     return f"evmperf.benchmarks.{'tables' if is_table else 'tools'}.{module}:{function}"
 
 
-def _truth(name: str, text: str) -> object:
+def _truth(name, text):
     """What was read there; as text what the refusal must say."""
     if text == "refuse":
         return "."
@@ -91,7 +88,7 @@ def _truth(name: str, text: str) -> object:
     return [*pairs, *zip(rest[::2], rest[1::2], strict=True)]
 
 
-def cases() -> list[Recording]:
+def cases():
     """All cases over the real texts; none where they are not."""
     if not (place := folder()):
         return []
@@ -99,6 +96,6 @@ def cases() -> list[Recording]:
     return [*_rows(DATA / "real_tools.tsv", place), *third]
 
 
-def files_of(case: Recording) -> set[str]:
+def files_of(case):
     """Which real files a case is of."""
     return set(case.name.partition(" ")[0].split("+"))

@@ -1,7 +1,5 @@
 """What a session costs beside its tools and boots."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess
@@ -10,12 +8,12 @@ import time
 
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
-from evmperf.model.results import Result, SpoolRecord
+from evmperf.model.results import Result
 from selftests.instruments.speed.boards import virtual_board
 from selftests.instruments.speed.figures import ROOT, Row, met, seconds, usual
 
 
-def overhead() -> list[Row]:
+def overhead():
     """`pytest -k emmc` against the tools' own time and one boot to each prompt."""
     with virtual_board() as board:
         results = board.folder / "results"
@@ -34,7 +32,7 @@ def overhead() -> list[Row]:
     return _account(wall, began_ns, records, start_up)
 
 
-def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: float) -> list[Row]:
+def _account(wall, began_ns, records, start_up):
     results = [record for record in records if isinstance(record, Result)]
     boots = [record for record in records if isinstance(record, BootRecord)]
     tools = sum(result.tool_s for result in results)
@@ -62,14 +60,14 @@ def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: f
     return rows
 
 
-def _rest(result: Result, boots: list[BootRecord]) -> float:
+def _rest(result, boots):
     """Seconds of a case that neither its tools nor a boot within it took."""
     begin, end = result.started_ns, result.started_ns + result.duration_s * 1e9
     within = sum(boot.duration_s for boot in boots if begin - 5e6 <= boot.started_ns < end)
     return result.duration_s - result.tool_s - within
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command):
     return subprocess.run(
         command, cwd=ROOT, env=usual(os.environ), capture_output=True, text=True, check=False
     )
