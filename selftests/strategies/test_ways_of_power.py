@@ -122,6 +122,7 @@ def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_benc
     drivers = {name: said for name, said in RESET_LINE.items() if said is not None}
     bench = open_bench(resources=line, **drivers)
     assert (bench.board.power, bench.cold_boot("").warm) == ("switch", "")
+    bench._target.cleanup()  # a console server serves one
     bench = open_bench({"power": "reset"}, resources=line, **drivers)
     assert bench.cold_boot("").warm
 
