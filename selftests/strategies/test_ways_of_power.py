@@ -130,7 +130,7 @@ def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_benc
 def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
     fake.switch(True)
     fake._state = "dead"
-    bench = open_bench({"power": "reset"}, **NO_POWER)
+    bench = open_bench({"power": "reset"}, EvmShellDriver={"login_timeout": 1}, **NO_POWER)
     with pytest.raises(BoardError, match="by hand"):
         bench.uboot()
 
