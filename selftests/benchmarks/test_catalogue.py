@@ -5,18 +5,21 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, wording
 from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES, known_options, sections
 from evmperf.commands.cli.main import main
 from evmperf.judge.published.declared import tables
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
-from selftests.support.boardfiles import GENERAL, fake_board
+from selftests.support.boardfiles import fake_board
 
 ROOT = Path(__file__).resolve().parents[2]
+KNOWN = yaml.safe_load(Path(__file__).with_name("known.yaml").read_text())
 BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
 
@@ -96,31 +99,12 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     assert benchmark.unsupported(half) == "half.yaml does not set targets.main.options.emmc.scratch"
 
 
-@pytest.fixture
-def with_absent(tmp_path):
-    """A function that gives the board of a file that says this of what the board cannot have."""
-
-    def load(absent):
-        file = tmp_path / "absent.yaml"
-        main = {"features": ["emmc"], "options": {"board": GENERAL, "absent": absent}}
-        file.write_text(json.dumps({"targets": {"main": main}}))
-        return catalogue.board(file)
-
-    return load
-
-
 @pytest.mark.parametrize("word", ["emmc", "emmc_ext4"])
-def test_what_a_board_cannot_have_is_said_with_its_own_reason(with_absent, word):
-    board = with_absent({word: "this board has no eMMC fitted"})
+def test_what_a_board_cannot_have_is_said_with_its_own_reason(tmp_path, word):
+    board = fake_board(tmp_path / "b.yaml", "emmc", absent={word: "this board has no eMMC fitted"})
     assert BENCHMARKS["emmc_ext4"].unsupported(board) == "this board has no eMMC fitted"
     other = BENCHMARKS["emmc_ext2"].unsupported(board)
     assert (other == "this board has no eMMC fitted") == (word == "emmc")
-
-
-@pytest.mark.parametrize(("wrong", "near"), [("emcm", "'emmc'"), ("emmc_ext5", "'emmc_ext")])
-def test_a_mistake_in_what_is_absent_is_named_with_its_file(with_absent, wrong, near):
-    with pytest.raises(UsageError, match=rf"absent.yaml.*options.absent.*'{wrong}'.*did you mean {near}"):
-        with_absent({wrong: "x"})
 
 
 NOWHERE = {name for name in BENCHMARKS if name.startswith("coremarkpro")} | {
@@ -207,3 +191,21 @@ def test_an_unknown_benchmark_gets_a_suggestion():
         catalogue.benchmark("emmc_ext5")
     with pytest.raises(UsageError, match="evmperf benchmark list"):
         catalogue.benchmark("zzz")
+
+
+# Names of figures as people read them
+
+
+@pytest.mark.parametrize("said", KNOWN["figures"])
+def test_a_figure_is_named_in_words(said):
+    assert wording.figure(Key(*KNOWN["figures"][said])) == said
+
+
+def test_no_two_figures_of_the_catalogue_share_a_name():
+    names = [
+        wording.figure(Key(name, case.label, metric.name))
+        for name, benchmark in BENCHMARKS.items()
+        for case in benchmark.cases("full")
+        for metric in benchmark.metrics_of(case)
+    ]
+    assert len(names) == len(set(names))

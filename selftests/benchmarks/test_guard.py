@@ -1,5 +1,6 @@
 """The guard before everything destructive, by a real shell on block devices of this machine."""
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from evmperf.benchmarks.families.scratch import clean_up, file_system, guard
-from selftests.support import programs
+from selftests.support import devices, programs
 from selftests.support.deskboard import this_machine
 from selftests.support.placelab import until
 
@@ -49,20 +50,15 @@ def must(*command):
 @pytest.fixture
 def loop(tmp_path):
     """A loop device with a file system, not mounted."""
-    if os.geteuid():
-        pytest.skip("loop devices need root")
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(4 << 20)
     must("mkfs.ext2", "-q", "-F", str(image))
-    try:
-        device = must("losetup", "-f", "--show", str(image))
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"no loop device available: {error.stderr.strip()}")
-    yield device
-    while device in mounted():
-        must("umount", device)
-    must("losetup", "-d", device)
+    with devices.loop(image) as found:
+        device = str(found)
+        yield device
+        while device in mounted():
+            must("umount", device)
 
 
 def mounted():
@@ -138,11 +134,8 @@ def test_a_node_of_another_name_is_the_device_of_its_number(loop, tmp_path):
 @pytest.mark.parametrize("over", ["p2", ""])
 def test_a_loop_device_over_the_partition_or_its_disk_is_seen(disk, over):
     device = disk(TABLES[0])
-    upper = must("losetup", "-f", "--show", f"{device}{over}")
-    try:
-        refused(f"{device}p2 is in use by /sys/block/{upper.rpartition('/')[2]}: detach it", f"{device}p2")
-    finally:
-        must("losetup", "-d", upper)
+    with devices.loop(f"{device}{over}") as upper:
+        refused(f"{device}p2 is in use by /sys/block/{upper.name}: detach it", f"{device}p2")
     passed(f"{device}p2")
 
 
@@ -172,8 +165,7 @@ def test_a_journal_of_another_file_system_is_seen_by_what_is_on_the_board(loop, 
     there.mkdir()
     for name in {asked, "mountpoint", "readlink", "cat", "ls", "cut", "grep", "head", "od", "umount", "stat"}:
         (there / name).symlink_to(shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin"))
-    upper = must("losetup", "-f", "--show", str(file))
-    try:
+    with devices.loop(file) as upper:
         must("mount", upper, str(tmp_path / "mnt"))
         words = [shutil.which(shell.split()[0]), *shell.split()[1:], "-c"]
         text = f"PATH={there}; {guard(loop, '', whole_disk=True)}; echo {MARK}"
@@ -182,9 +174,6 @@ def test_a_journal_of_another_file_system_is_seen_by_what_is_on_the_board(loop, 
         assert (done.returncode, "which gives it to nobody else" in done.stdout) == (3, True), done
         # A mount namespace of another test may hold what we unmounted for a moment.
         until(lambda: programs.run(*words, text).stdout.strip() == MARK, 30)
-    finally:
-        subprocess.run(["umount", tmp_path / "mnt"], check=False, capture_output=True)
-        must("losetup", "-d", upper)
 
 
 def test_swap_space_in_use_is_refused(loop):
@@ -221,28 +210,25 @@ LOGICAL = (
 @pytest.fixture
 def disk(tmp_path):
     """Makes a disk, on which the kernel uses the partitions of its first table, and the table is another."""
-    if os.geteuid():
-        pytest.skip("loop devices need root")
-    devices = []
+    with contextlib.ExitStack() as stack:
 
-    def make(table, later=""):
-        image = tmp_path / "disk"
-        image.touch()
-        os.truncate(image, 100 << 20)
-        for text in filter(None, (table, later)):
-            if text is later:
-                must("partx", "--add", devices[0])
-            subprocess.run(["sfdisk", "-q", "--no-reread", "-f", image], input=text, text=True, check=True)
-            if not devices:
-                devices.append(must("losetup", "-fP", "--show", str(image)))
-        if not later:
-            must("partx", "--add", devices[0])
-        return devices[0]
+        def make(table, later=""):
+            image = tmp_path / "disk"
+            image.touch()
+            os.truncate(image, 100 << 20)
+            written(table, image)
+            device = str(stack.enter_context(devices.loop(image, "--partscan")))
+            stack.callback(subprocess.run, ["partx", "--delete", device], check=False)
+            must("partx", "--add", device)
+            if later:
+                written(later, image)
+            return device
 
-    yield make
-    for device in devices:
-        subprocess.run(["partx", "--delete", device], check=False)
-        must("losetup", "-d", device)
+        yield make
+
+
+def written(table, image):
+    subprocess.run(["sfdisk", "-q", "--no-reread", "-f", image], input=table, text=True, check=True)
 
 
 TABLES = [f"{GPT}size=8M\nsize=16M\nsize=8M\n", f"{MBR}size=8M\nsize=16M\nsize=8M\n", LOGICAL]

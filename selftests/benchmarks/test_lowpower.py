@@ -1,6 +1,9 @@
 """Low-power tables: which record of a sleep and which log of a meter make a figure."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from evmperf.model.results import Reading
 from selftests.support.boardfiles import fake_board
 from selftests.support.steps import step_of
 
+KNOWN = yaml.safe_load(Path(__file__).with_name("known.yaml").read_text())
 DEEP = catalogue.benchmark("lpm_power_deep_sleep")
 RTC = catalogue.benchmark("lpm_power_rtc_ddr")
 SLEEP_S = 20
@@ -88,25 +92,13 @@ def test_only_rails_that_the_mode_switches_off_may_be_zero():
                 assert (metric.low <= 0) == (case.label in off)
 
 
-@pytest.mark.parametrize(
-    ("sleep", "log", "reason"),
-    [
-        ({"bad": 1, "said": "error"}, {}, r"refused to sleep \(suspend 1-0040; error\)"),
-        ({"good": 0}, {}, "counts 0 sleeps instead of one"),
-        ({"good": 2}, {}, "counts 2 sleeps instead of one"),
-        ({"status": 1, "said": "rtcwake: no RTC"}, {}, "ended with status 1: rtcwake: no RTC"),
-        ({"asleep": 19}, {}, "slept for 19 s instead of 20 s"),
-        ({"asleep": 0}, {}, "slept for 0 s instead of 20 s"),
-        # It may have been awake.
-        ({"lead": 9.5}, {}, r"10\.0 s .*9\.5 s only"),
-        ({}, {"ended": 22.0}, r"22\.0 s, .*awake from 21\.8 s"),
-        ({}, {"started": 8.0}, r"15\.0 s, .*awake from 14\.0 s"),
-    ],
-)
-def test_a_board_that_did_not_sleep_as_asked_gives_no_figure(tmp_path, sleep, log, reason):
+@pytest.mark.parametrize("reason", KNOWN["asleep"])
+def test_a_board_that_did_not_sleep_as_asked_gives_no_figure(tmp_path, reason):
+    said = KNOWN["asleep"][reason]
+    sleep, log = sleep_text(**said.get("sleep", {})), log_text(**said.get("log", {}))
     for row in ("vdd_core", TOTAL):
         with pytest.raises(RefusedOutput, match=reason):
-            parse(tmp_path, row, sleep=sleep_text(**sleep), log=log_text(**log))
+            parse(tmp_path, row, sleep=sleep, log=log)
 
 
 @given(
@@ -152,15 +144,9 @@ def test_all_rows_share_one_sleep_and_the_two_modes_none(tmp_path):
     assert keys[0] != keys[1]
 
 
-@pytest.mark.parametrize(
-    ("power", "row", "reason"),
-    [
-        ({"rails": ["vdd_rtc"]}, "vdd_core", "x.yaml: .*power.rails does not list vdd_core"),
-        ({"rails": ["vdd_croe"]}, TOTAL, "x.yaml: .*unknown rails vdd_croe; the tables have vdd_co"),
-        ({"sleep_s": 10}, TOTAL, "sleep_s of 10 is too short .* for 2 s; set at least 11"),
-    ],
-)
-def test_options_that_make_no_measurement_are_named(tmp_path, power, row, reason):
+@pytest.mark.parametrize("reason", KNOWN["options"])
+def test_options_that_make_no_measurement_are_named(tmp_path, reason):
+    row, power = KNOWN["options"][reason]
     with pytest.raises(UsageError, match=reason):
         step_of(DEEP.name, row, board=board(tmp_path, **power))
 

@@ -6,16 +6,16 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from evmperf_virtual.recipe import Recipe
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.step import CleanUp
+from evmperf.benchmarks.step import CleanUp, Measure, Plan
 from evmperf.benchmarks.tables import cyclictest_stress as cyclictest
 from evmperf.benchmarks.tables import openssl
 from evmperf.benchmarks.tools import gauge
@@ -90,12 +90,6 @@ def test_a_board_says_which_program_is_its_benchmark():
         *_, own = benchmark.tools_on(boards.load(boards.ENV_DIR / "virtual.yaml"))
         assert own == f"evmperf-{name}"
         assert not published.startswith("evmperf-")
-
-
-def test_the_virtual_evm_has_the_programs_that_its_file_names():
-    compiled = Recipe.read("virtual").data["programs"]["compile"]
-    named = boards.load(boards.ENV_DIR / "virtual.yaml").sections["system"].values()
-    assert set(named) == set(compiled)
 
 
 def stressed(on_path, shell, tmp_path, *, stress="exec sleep 1000", status=0):
@@ -221,3 +215,14 @@ def test_a_processor_without_arms_instructions_has_no_column_for_them(says, mark
     )
     arm_here = re.search(r"^Features.*aes", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     assert bool(ended.stdout) is bool(arm_here)
+
+
+def test_traffic_that_is_not_esp_is_refused():
+    secret = struct.pack(">II", *(2 * (spi - 0x1000) for spi in (0x7262249D, 0x39C211B))) + bytes(56)
+    table, board = catalogue.benchmark("ipsec_sw"), boards.load(boards.ENV_DIR / "virtual-ipsec.yaml")
+    steps = table.steps(board, table.cases("quick")[0], Plan(secret=secret))
+    (measure,) = (step for step in steps if isinstance(step, Measure))
+    counters = (DATA / "xfrm/tunnel.txt").read_text()
+    netperf = (DATA / "netperf/slow-link.txt").read_text()
+    with pytest.raises(RefusedOutput, match="but ESP carried 0 there and 0 back"):
+        measure.parse({"netperf.txt": netperf, "xfrm.before": counters, "xfrm.after": counters})

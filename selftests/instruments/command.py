@@ -1,12 +1,9 @@
 """The command line of an instrument: its help is its module's docstring."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Iterable, Sequence
 
 
-def parser(module: str, doc: str | None) -> argparse.ArgumentParser:
+def parser(module, doc):
     """The parser of a module that starts as `python -m MODULE`."""
     return argparse.ArgumentParser(
         prog=f"python -m {module.removesuffix('.__main__')}",
@@ -15,13 +12,13 @@ def parser(module: str, doc: str | None) -> argparse.ArgumentParser:
     )
 
 
-def add_names(asked: argparse.ArgumentParser, names: Iterable[str]) -> None:
+def add_names(asked, names):
     """Add the positional argument `names`, for `named`."""
     listed = ", ".join(names).replace("%", "%%")
     asked.add_argument("names", nargs="*", metavar="NAME", help=f"names or parts of names: {listed}")
 
 
-def named(asked: argparse.ArgumentParser, words: Sequence[str], names: Iterable[str]) -> list[str]:
+def named(asked, words, names):
     """The names that a user means: each word is a name or a part of some; no word means all.
 
     Ends with argparse's exit status and a sentence for a word that is part of no name.

@@ -6,57 +6,19 @@ The exit status is 1 for a wrong number, except for a lost digit of a number tha
 only once (`ONCE`), and a turned one that moves it by less than half a percent; those are counted.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import yaml
 
 from evmperf.model.errors import RefusedOutput
 from selftests.instruments import command
 from selftests.support import real_tools
-from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
+from selftests.support.recordings import KERNEL_LINE, all_recordings, approximately
 
-ONCE = {
-    "can_loopback:transfer": "the microseconds within a hundredth of a second",
-    "control:celsius": "all numbers",
-    "control:loop_ms": "the low octets of the nanoseconds",
-    "rpmsg_echo:latencies": "the histogram's counts within a microsecond of the mean",
-    "systemd_analyze:parts": "a last digit within what cutting makes of the sum",
-    "systemd_analyze:parts.userspace": "the same",
-    "systemd_analyze:units": "all times, within their order",
-    "audio:throughput": "the times' decimals, and pointers within a period",
-    "cyclictest_stress:cpus": "the number of a CPU",
-    "cyclictest_stress:histograms": "a count, where some were beyond the histogram",
-    "cyclictest_stress:latencies": "the maximum, where some were beyond the histogram",
-    "dd:throughput": "the seconds behind the two or three digits of the rate, or within half a millisecond",
-    "programs:dhrystone": "the digits behind those of the microseconds",
-    "programs:dhrystone_clock": "the clock, where only the program or one line of cpufreq says it",
-    "glmark2:drawing.variant": "the size of the surface",
-    "iperf3:bidirectional": "decimals behind the tenth digit",
-    "iperf3:datagrams": "decimals behind the tenth digit",
-    "ltp_ddt:streamed": "the CPU load",
-    "lmbench:context_switch": "all numbers",
-    "lmbench:files": "all numbers",
-    "lmbench:labelled": "all numbers",
-    "lmbench:memory_latency": "all numbers",
-    "lmbench:value_of_size": "all numbers",
-    "meter:parse.power": "all readings",
-    "meter:parse.voltage": "all readings",
-    "mpstat:load": "idle time within what rounding makes of the sum of its row",
-    "mpstat:stat_load": "ticks within what the kernel's two sums are apart",
-    "netperf:outcome": "the CPU load, and bytes that make no throughput",
-    "openssl:cpu_load": "all numbers",
-    "lpm_resume_latency:latencies": "a phase, which may be shorter than the time between two messages",
-    "gauge:figure": "all numbers",
-    "low_power:slept.asleep_s": "seconds within what the two clocks are apart",
-    "uboot:sf_rate": "the time of a command behind one `time`, as earlier versions have it",
-    "uboot:file_rate": "digits of such a time within a quarter of a second",
-    "uboot:disk_rate": "such a time",
-    "uboot:seconds": "such a time",
-    "ipsec:carried": "all counters",
-}
+ONCE = yaml.safe_load(Path(__file__).with_name("once.yaml").read_text())
 """Parsers that read a number of which the tool prints some digits only once, and which."""
 
 _ROUNDED = 0.005
@@ -67,13 +29,13 @@ _KINDS = (
 )
 
 
-def subjects() -> list[Recording]:
+def subjects():
     """Every whole text that holds a number, with the call that reads it."""
     own = [r for r in all_recordings() if r.expected is not None and not r.edited]
     return own + [case for case in real_tools.cases() if case.expected is not None]
 
 
-def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, str]]:
+def damages(text, kind, places=0):
     """Place, damaged text, and what was lost; at most so many places, evenly spread (0: all)."""
     if kind.startswith("line"):
         lines = text.splitlines(keepends=True)
@@ -97,7 +59,7 @@ def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, s
             yield at, text[:at] + line + text[at:], ""
 
 
-def outcomes(recording: Recording, kind: str, places: int = 0) -> Iterator[tuple[str, str]]:
+def outcomes(recording, kind, places=0):
     """What became of each of the recording's texts, damaged in this way: its own number, refused, wrong, or
     one that the tool prints `once`; and where it was damaged.
     """
@@ -120,30 +82,30 @@ def outcomes(recording: Recording, kind: str, places: int = 0) -> Iterator[tuple
             yield what, f"{recording.name}: {kind} at {at} of text {index}: {value}"
 
 
-def _is_part(value: object, expected: object) -> bool:
+def _is_part(value, expected):
     """Whether a list of names with their numbers has no number that it should not have."""
     if not (isinstance(value, list) and value and isinstance(value[0], tuple) and isinstance(expected, list)):
         return False
     return {number for _, number in value} <= {number for _, number in expected}
 
 
-def _near(value: object, expected: object) -> bool:
+def _near(value, expected):
     """Whether numbers are within what a tool's rounding hides."""
     pairs = zip(_flat(value), _flat(expected), strict=False)
     return all(math.isclose(a, b, rel_tol=_ROUNDED) for a, b in pairs)
 
 
-def _flat(value: object) -> list[float]:
+def _flat(value):
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
     return [number for number in values if type(number) in (int, float)]
 
 
-def _spread(length: int, places: int) -> Iterator[int]:
+def _spread(length, places):
     step = max(length / places, 1.0) if places else 1.0
     return (int(number * step) for number in range(int(length / step)))
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words=None):
     """Print the counts; returns the exit status."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--places", type=int, default=0, metavar="N", help="of each text (default: all)")
@@ -171,7 +133,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def _print_table(title: str, counts: Mapping[str, Counter[str]]) -> None:
+def _print_table(title, counts):
     print(f"{title:<34} {'calls':>9} {'own':>9} {'refused':>9} {'wrong':>7} {'once':>7}")
     for name, found in {**counts, "all": sum(counts.values(), Counter())}.items():
         print(

@@ -4,14 +4,12 @@ Each kind is a series of 2 n values in the order of measuring, around 1, of whic
 one to the next is about `CV`; some drift or have tails, steps or few distinct values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evmperf.judge.paired import PairedBlock, Quantity
+from evmperf.judge.paired import Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 
@@ -20,35 +18,35 @@ Series = NDArray[np.float64]
 Generator = np.random.Generator
 
 
-def _normal(random: Generator, count: int) -> Series:
+def _normal(random, count):
     return CV * random.standard_normal(count)
 
 
-def _heavy(random: Generator, count: int) -> Series:
+def _heavy(random, count):
     return CV * random.standard_t(3, count) / np.sqrt(3)
 
 
-def _skewed(random: Generator, count: int) -> Series:
+def _skewed(random, count):
     return CV * (random.lognormal(0, 1, count) - 1)
 
 
-def _outliers(random: Generator, count: int) -> Series:
+def _outliers(random, count):
     return CV / 2 * random.standard_normal(count) + 0.2 * (random.random(count) < 0.08)
 
 
-def _two_levels(random: Generator, count: int) -> Series:
+def _two_levels(random, count):
     return 0.05 * (random.random(count) < 0.5) + 0.002 * random.standard_normal(count)
 
 
-def _quantised(random: Generator, count: int) -> Series:
+def _quantised(random, count):
     return np.round(CV / 2 * random.standard_normal(count), 2)
 
 
-def _warming(random: Generator, count: int) -> Series:
+def _warming(random, count):
     return CV * random.standard_normal(count) + np.linspace(0, 0.2, count)
 
 
-def _wandering(random: Generator, count: int) -> Series:
+def _wandering(random, count):
     steps = np.cumsum(CV / 2 * random.standard_normal(count))
     return np.asarray(CV / 2 * random.standard_normal(count) + steps)
 
@@ -67,13 +65,11 @@ KINDS: dict[str, Callable[[Generator, int], Series]] = {
 METRIC = Quantity("s", Direction.LOWER)
 
 
-def keys(metrics: int) -> list[Key]:
+def keys(metrics):
     return [Key("boot_time", str(number), "boot_time") for number in range(metrics)]
 
 
-def blocks(
-    random: Generator, kind: str, count: int, *, metrics: int = 1, change: float = 0.0
-) -> list[PairedBlock]:
+def blocks(random, kind, count, *, metrics=1, change=0.0):
     """Blocks of A and B in random order; B's first metric is higher by `change`."""
     found = []
     names = keys(metrics)

@@ -4,16 +4,12 @@ Every trial looks after each block, as `evmperf ab` does, and stops when the met
 several metrics when a wrong one is called changed.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evmperf.judge import paired
-from evmperf.judge.paired import Change
 from evmperf.model.verdict import Outcome
 from selftests.instruments import command, noise
 
@@ -37,9 +33,7 @@ class Found:
     """Blocks within which nine in ten trials were decided."""
 
 
-def looks(
-    random: np.random.Generator, kind: str, rounds: int, metrics: int, change: float
-) -> Iterator[list[Change]]:
+def looks(random, kind, rounds, metrics, change):
     """What is known after each block."""
     quantities = dict.fromkeys(noise.keys(metrics), noise.METRIC)
     blocks = noise.blocks(random, kind, rounds, metrics=metrics, change=change)
@@ -47,9 +41,7 @@ def looks(
         yield paired.compare(blocks[:count], quantities)
 
 
-def simulate(
-    kind: str, trials: int, rounds: int, *, metrics: int = 1, change: float = 0.0, seed: int = 1
-) -> Found:
+def simulate(kind, trials, rounds, *, metrics=1, change=0.0, seed=1):
     """Trials of one kind of noise. With several metrics only the first has changed, if any."""
     random = np.random.default_rng(seed)
     alarms = same = missed = 0
@@ -79,7 +71,7 @@ def simulate(
     )
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(words=None):
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=30, help="blocks after which a trial ends")

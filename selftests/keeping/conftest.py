@@ -1,16 +1,12 @@
 """A lab of two scripted boards on loopback, whose environment is this process's, too."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 
 from selftests.support.placelab import PlaceLab
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlaceLab]:
+def lab(tmp_path_factory):
     lab = PlaceLab(tmp_path_factory.mktemp("lab"), {"one": {"board": "fake"}, "two": {"board": "fake"}})
     with pytest.MonkeyPatch.context() as patch:
         for name in ("LG_COORDINATOR", "EVMPERF_LOCKS", "EVMPERF_STATE"):

@@ -1,15 +1,11 @@
 """A board that another process holds."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 from evmperf.lab.keeping.claim import JOIN
-from evmperf.lab.keeping.wanted import Wanted
 from selftests.support.programs import REPOSITORY
 
 HOLD = """
@@ -42,7 +38,7 @@ print("released", flush=True)
 class Other:
     """A process that takes a board; it releases it when its input ends."""
 
-    def __init__(self, wanted: Wanted, run: str, wait_s: float, **more: str) -> None:
+    def __init__(self, wanted, run, wait_s, **more):
         words = [wanted.place, wanted.coordinator, ",".join(wanted.devices), run, str(wait_s)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", HOLD, *words],
@@ -55,22 +51,22 @@ class Other:
             close_fds=JOIN not in more,
         )
 
-    def line(self) -> str:
+    def line(self):
         """The next line that it says, "" when it is refused."""
         return self.process.stdout.readline().strip()
 
-    def do(self, *words: str) -> str:
+    def do(self, *words):
         """Let it start a child, or say until when it needs its board; returns its answer."""
         print(*words, file=self.process.stdin, flush=True)
         return self.line()
 
-    def refused(self) -> str:
+    def refused(self):
         """Why it has not got the board."""
         said, why = self.process.communicate()
         assert "held" not in said.splitlines()
         return why.strip()
 
-    def release(self) -> None:
+    def release(self):
         """Let it give the board back, and wait for its end."""
         self.process.stdin.close()
         assert self.line() == "released"
@@ -78,7 +74,7 @@ class Other:
 
 
 @contextlib.contextmanager
-def other(wanted: Wanted, run: str = "run-2", wait_s: float = 0.0, **more: str) -> Iterator[Other]:
+def other(wanted, run="run-2", wait_s=0.0, **more):
     """Such a process, which is killed at the end."""
     it = Other(wanted, run, wait_s, **more)
     try:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from evmperf.commands.cli.main import main
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
@@ -15,8 +16,6 @@ from evmperf.model.errors import LabError, UsageError
 from selftests.keeping.holders import other
 from selftests.support.placelab import until
 
-NOTICE_S = 30.0
-"""How late a notice may come here, where much else runs; `make bench` measures how late it is."""
 SOON = time.time() + 1800
 
 
@@ -123,6 +122,10 @@ def test_who_waits_is_told_of_a_coordinator_that_goes(lab, place):
 def test_a_process_that_a_holder_starts_shares_the_board(lab, place, local):
     board = Wanted("desk", devices=("relay 5",)) if local else place
     with held(board) as holder:
+        with other(Wanted("desk-2", devices=("relay 7",)), **holder.environment) as beside:
+            assert beside.line() == "held"  # another board is its own
+            assert any(line.startswith("desk-2 is held by here/me+run-2 since ") for line in locks.held())
+            beside.release()
         with other(board, **holder.environment) as child, other(board) as stranger:
             assert "held by here/me+run-1" in stranger.refused()
             assert child.line() == "held"
@@ -131,7 +134,7 @@ def test_a_process_that_a_holder_starts_shares_the_board(lab, place, local):
             assert locks.held() == [f"{before}, expected to end at {locks.moment(SOON)}"]
             child.release()
         holder.check()
-        for file in (":0", ":none", ":" + "9" * 30):  # it inherited no lock
+        for file in (":0", ":none", ":" + "9" * 30) if local else ():  # it inherited no lock
             foreign = re.sub(r":\d+", file, holder.environment[JOIN])
             with other(board, **{**holder.environment, JOIN: foreign}) as stranger:
                 assert "held by here/me+run-1" in stranger.refused()
@@ -165,6 +168,23 @@ def test_nobody_gets_a_board_while_the_session_of_a_killed_holder_is_on_it(lab, 
         with held(board, wait_s=60, tell=said.append):
             pass
     assert local or "taken back" in said[-1]
+
+
+def test_who_has_which_board_and_until_when(lab, place, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.delenv("LG_COORDINATOR")
+        assert main(["lab", "who"]) == 0
+    assert capsys.readouterr().out == "no board is held here\n"
+    lab.client("two", "acquire", user="bob")
+    soon = time.time() + 3600
+    with held(place) as claim:
+        claim.expect(soon)
+        assert main(["lab", "who"]) == 0
+        one, two = capsys.readouterr().out.splitlines()
+    since = r"since \d{4}-\d\d-\d\d \d\d:\d\d"
+    assert re.fullmatch(rf"one is held by here/me\+run-1 {since}{locks.ENDS}{locks.moment(soon)}", one)
+    assert re.fullmatch(f"two is held by here/bob {since}", two)
+    lab.client("two", "release", user="bob")
 
 
 # Boards without a coordinator

@@ -69,15 +69,6 @@ def boots_for_long(board):
     return board.boots == [] and board.typed[-1:] == ["boot"]
 
 
-def test_a_session_acquires_and_releases_by_itself(lab, measure):
-    session = measure()
-    assert session.wait() == 0, session.said
-    run = spool.read_run(session.folder)
-    assert run.place == "one"
-    assert lab.holder("one") == ""
-    assert not lab.boards["one"].is_on
-
-
 @pytest.mark.parametrize(
     ("how", "told"),
     [
@@ -117,6 +108,7 @@ def test_a_killed_session_keeps_what_was_measured_and_the_next_takes_its_place_b
     assert "one is held by here/me+scripted-evm-" in stranger.said
     second = measure(results="after")
     assert second.wait() == 0, second.said
+    assert (spool.read_run(second.folder).place, board.is_on) == ("one", False)
     assert re.search(r"still held by here/me\+scripted-evm-.*, whose session was killed", second.said)
     assert lab.holder("one") == ""
 

@@ -18,8 +18,7 @@ from selftests.support.sessions import Pytest
 pytestmark = pytest.mark.many_sessions
 
 NEXT = '''
-"""Labgrid's next release in a few lines: a secure channel where variable or option says so."""
-import os
+"""Labgrid's next release in a few lines: a secure channel where the board file's options say so."""
 import grpc
 from labgrid.remote import client
 from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
@@ -28,16 +27,13 @@ from labgrid.resource.remote import RemotePlaceManager
 def start(manager):
     if manager.session:
         return
-    tls, certificate = "LG_COORDINATOR_TLS" in os.environ, None
-    if manager.env:
-        tls = manager.env.config.get_option("coordinator_tls", tls)
-        if path := manager.env.config.get_option("coordinator_cacert", ""):
-            certificate = open(manager.env.config.resolve_path(path), "rb").read()
+    config = manager.env.config
+    certificate = open(config.resolve_path(config.get_option("coordinator_cacert")), "rb").read()
 
     class Session(client.ClientSession):
         def __attrs_post_init__(self):
             super().__attrs_post_init__()
-            if tls:
+            if config.get_option("coordinator_tls"):
                 credentials = grpc.ssl_channel_credentials(certificate)
                 self.channel = grpc.aio.secure_channel(self.address, credentials)
                 self.stub = rpc.CoordinatorStub(self.channel)
@@ -50,9 +46,9 @@ RemotePlaceManager._start = start
 '''
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    return web.certificate(tmp_path_factory.mktemp("tls"))
+@pytest.fixture
+def certificate(tmp_path):
+    return web.certificate(tmp_path)
 
 
 @pytest.fixture
@@ -85,37 +81,17 @@ def secure(lab, certificate):
     loop.close()
 
 
-@pytest.fixture
-def session(lab, tmp_path, secure):
-    """A function that measures through the proxy, with these options in the board file."""
-    started = []
+def test_the_board_files_tls_options_reach_the_coordinator(lab, secure, certificate, tmp_path):
     (tmp_path / "next").mkdir()
     (tmp_path / "next" / "sitecustomize.py").write_text(NEXT)
-
-    def start(options, **environment):
-        file = lab.board_file(tmp_path / "results.yaml")
-        if options:
-            file.write_text(
-                f"{file.read_text()}\noptions: {yaml.safe_dump(options, default_flow_style=True)}"
-            )
-        names = {"LG_PLACE": "one", "LG_COORDINATOR": secure, "PYTHONPATH": str(tmp_path / "next")}
-        environment = {**lab.environment, **names, **environment}
-        started.append(Pytest(file, tmp_path / "results", "default_rootfs", (), environment))
-        return started[-1]
-
-    yield start
-    for each in started:
-        programs.end(each.process)
-
-
-def test_the_board_files_tls_options_reach_the_coordinator(lab, session, certificate):
-    measured = session({"coordinator_tls": True, "coordinator_cacert": str(certificate[0])})
-    assert measured.wait() == 0, measured.said
-    assert spool.read_run(measured.folder).place == "one"
-    assert lab.holder("one") == ""
-
-
-def test_labgrids_variable_reaches_the_coordinator(session, certificate):
-    roots = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate[0])}
-    measured = session({}, LG_COORDINATOR_TLS="1", **roots)
-    assert measured.wait() == 0, measured.said
+    file = lab.board_file(tmp_path / "results.yaml")
+    options = {"coordinator_tls": True, "coordinator_cacert": str(certificate[0])}
+    file.write_text(f"{file.read_text()}\noptions: {yaml.safe_dump(options, default_flow_style=True)}")
+    names = {"LG_PLACE": "one", "LG_COORDINATOR": secure, "PYTHONPATH": str(tmp_path / "next")}
+    session = Pytest(file, tmp_path / "results", "default_rootfs", (), {**lab.environment, **names})
+    try:
+        assert session.wait() == 0, session.said
+        assert spool.read_run(session.folder).place == "one"
+        assert lab.holder("one") == ""
+    finally:
+        programs.end(session.process)

@@ -51,21 +51,15 @@ def step(shell, command):
     return shellstep.run(shell, command, 30, folder=str(shell.folder))
 
 
-def test_a_target_without_the_driver_has_no_files_beside():
-    assert SshFiles.of(Target("board")) is None
-
-
-def test_a_long_output_comes_beside_the_console(shell, files):
+def test_a_long_output_comes_beside_the_console_and_a_short_one_over_it(shell, files):
     output = step(shell, LONG)
     assert len(output.files["noise"]) > 20000
     assert output.fetches == 1
     assert sum(shell.carried) < 100
     assert not files.broken
-
-
-def test_a_short_output_comes_over_the_console(shell):
     assert step(shell, "echo said").files["log"] == "said\n"
     assert sum(shell.carried) > 100
+    assert SshFiles.of(Target("board")) is None, "there is no driver"
 
 
 def test_a_long_command_goes_beside_in_one_piece(shell):
@@ -75,12 +69,17 @@ def test_a_long_command_goes_beside_in_one_piece(shell):
     assert len(shell.asked) == 1
 
 
-def test_without_the_network_the_console_carries_everything(shell, sshd, files):
-    assert files.put(f"{shell.folder}/there", b"x")  # the connection was good
-    sshd.stop()
-    before = dict(step(shell, LONG).files)
-    assert len(before["noise"]) > 20000
-    assert files.broken
+@pytest.mark.parametrize("fault", ["lost", "damaged"])
+def test_what_the_network_does_not_bring_is_fetched_over_the_console(shell, sshd, files, fault):
+    if fault == "lost":
+        assert files.put(f"{shell.folder}/there", b"x")
+        sshd.stop()
+    else:
+        files.get = lambda path: b"not what was written"
+    output = step(shell, LONG)
+    assert len(output.files["noise"]) > 20000
+    assert output.fetches == 2
+    assert bool(files.broken) == (fault == "lost")
 
 
 def test_a_network_that_was_never_there_costs_one_attempt(tmp_path):
@@ -93,10 +92,3 @@ def test_a_network_that_was_never_there_costs_one_attempt(tmp_path):
     assert len(output.files["noise"]) > 20000
     assert output.fetches == 2
     assert "ssh" in shell.files.broken.lower()
-
-
-def test_what_the_network_brings_damaged_is_fetched_over_the_console(shell, files):
-    files.get = lambda path: b"not what was written"
-    output = step(shell, LONG)
-    assert len(output.files["noise"]) > 20000
-    assert output.fetches == 2

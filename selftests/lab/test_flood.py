@@ -11,13 +11,13 @@ from evmperf.model import limits
 SENT = limits.QUEUE_BYTES + 64 * limits.MIB
 
 
-def resident(pid: int) -> int:
+def resident(pid):
     """Bytes of memory that a process has in use."""
     (line,) = [t for t in Path(f"/proc/{pid}/status").read_text().splitlines() if "VmHWM" in t]
     return int(line.split()[1]) << 10
 
 
-def test_the_stamping_process_keeps_what_fits_and_says_what_it_cut() -> None:
+def test_the_stamping_process_keeps_what_fits_and_says_what_it_cut():
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
         port = StampedPort("raw", "127.0.0.1", server.getsockname()[1], 115200, 3.0)

@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from labgrid import Environment, target_factory
@@ -15,18 +16,7 @@ from evmperf.lab.strategy import BootError
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
-ENV = """imports: [strategy.py]
-targets:
-  main:
-    resources:
-      NetworkPowerPort: {model: rest, host: "http://127.0.0.1:9/{index}", index: "0"}
-      NetworkSerialPort: {host: 127.0.0.1, port: 9}
-    drivers:
-      NetworkPowerDriver: {}
-      SerialDriver: {}
-      ShellDriver: {prompt: "# ", login_prompt: "login: ", username: root}
-      LabsStrategy: {}
-"""
+ENV = Path(__file__).with_name("labs_strategy.yaml").read_text()
 STRATEGY = """
 import enum, time
 import attr

@@ -1,6 +1,5 @@
 """Meters: a conversation in SCPI over TCP, sensors in a folder, and the latter over a real SSH."""
 
-import functools
 import shlex
 
 import pytest
@@ -40,25 +39,18 @@ def opened():
 
 
 @pytest.fixture
-def scpi_meter(opened):
-    def open_one(rails, **words):
-        return opened(ScpiMeter, ScpiMeterDriver, rails=rails, **{"timeout": 0.5, **words})
-
-    return open_one
-
-
-@pytest.fixture
-def conversation(scpi_meter, instrument):
+def conversation(opened, instrument):
     """A function that opens a conversation with these rails."""
-    return functools.partial(scpi_meter, visa=instrument.visa)
+    usual = {"visa": instrument.visa, "timeout": 0.5}
+    return lambda rails, **words: opened(ScpiMeter, ScpiMeterDriver, rails=rails, **usual | words)
 
 
 @pytest.fixture
 def hwmon(opened):
-    def open_one(root, rails, **words):
-        return opened(HwmonMeter, HwmonMeterDriver, rails=rails, root=str(root), **words)
-
-    return open_one
+    """A function that opens sensors of a folder."""
+    return lambda root, rails, **words: opened(
+        HwmonMeter, HwmonMeterDriver, rails=rails, root=str(root), **words
+    )
 
 
 def log_of(reading):
@@ -92,15 +84,11 @@ def test_a_rail_may_have_queries_of_its_own_and_a_setup_is_sent_first(conversati
     ]
 
 
-def test_no_answer_is_a_broken_lab_that_names_the_query(conversation, instrument):
+def test_no_answer_and_a_lost_connection_are_a_broken_lab(conversation, instrument):
     back = conversation({"a": 3})
     instrument.measure = lambda quantity, channel: None
     with pytest.raises(LabError, match=r"does not answer 'MEAS:VOLT\? \(@3\)'.*its channels"):
         back.read(["a"])
-
-
-def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
-    back = conversation({"a": 3})
 
     def hang_up(quantity, channel):
         raise ConnectionResetError
@@ -113,12 +101,12 @@ def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
         back.read(["a"])
 
 
-def test_an_instrument_that_is_not_there_is_named(scpi_meter):
+def test_an_instrument_that_is_not_there_is_named(conversation):
     port = free_port()
     with pytest.raises(LabError, match=rf"::{port}::SOCKET does not answer .*refused.*`visa` of ScpiMeter"):
-        scpi_meter({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
+        conversation({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
     with pytest.raises(LabError, match="nonsense cannot be reached"):
-        scpi_meter({"a": 1}, visa="nonsense")
+        conversation({"a": 1}, visa="nonsense")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from selftests.support.placelab import BIN, until
 from selftests.support.ports import free_port
 
 
-def blocks() -> list[str]:
+def blocks():
     """The indented blocks of the page's beginning, as one would copy them."""
     page = (programs.REPOSITORY / "docs" / "lab-set-up.md").read_text().partition("## The tester")[0]
     found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page, re.MULTILINE)

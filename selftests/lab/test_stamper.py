@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 import tty
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -24,7 +23,6 @@ from selftests.support.ports import free_port
 from selftests.support.talking import (
     MS,
     WIRES,
-    Frame,
     TalkingBoard,
     as_marks,
     bounds_ms,
@@ -36,9 +34,9 @@ from selftests.support.talking import (
 TIMEOUT_S = 3.0
 
 
-def read_until(port: StampedPort, expected: bytes, deadline_s: float = 20) -> list[Frame]:
+def read_until(port, expected, deadline_s=20):
     """Frames until `expected` has come; a test that waits for ever is ended by the port's end."""
-    frames: list[Frame] = []
+    frames = []
     said = bytearray()
     guard = threading.Timer(deadline_s, port.close)
     guard.start()
@@ -51,25 +49,25 @@ def read_until(port: StampedPort, expected: bytes, deadline_s: float = 20) -> li
     return frames
 
 
-def text(frames: list[Frame]) -> bytes:
+def text(frames):
     return b"".join(data for _, _, data in frames)
 
 
 @pytest.fixture
-def server() -> Iterator[socket.socket]:
+def server():
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
         yield server
 
 
-def open_raw(server: socket.socket) -> tuple[StampedPort, socket.socket]:
+def open_raw(server):
     port = StampedPort("raw", "127.0.0.1", server.getsockname()[1], 115200, TIMEOUT_S)
     board = server.accept()[0]
     board.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return port, board
 
 
-def test_raw_tcp_carries_every_byte_both_ways_with_stamps_of_the_arrival(server: socket.socket) -> None:
+def test_raw_tcp_carries_every_byte_both_ways_with_stamps_of_the_arrival(server):
     port, board = open_raw(server)
     payload = bytes(range(256)) * 4096 + b"end"
     with board:
@@ -87,7 +85,7 @@ def test_raw_tcp_carries_every_byte_both_ways_with_stamps_of_the_arrival(server:
         port.close()
 
 
-def test_a_server_whose_window_may_be_full_is_read_again_at_once(server: socket.socket) -> None:
+def test_a_server_whose_window_may_be_full_is_read_again_at_once(server):
     transport = RawTcp("127.0.0.1", server.getsockname()[1], 2)
     with server.accept()[0] as board:
         board.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -101,7 +99,7 @@ def test_a_server_whose_window_may_be_full_is_read_again_at_once(server: socket.
     assert seen == [False, False, True, False]
 
 
-def test_what_is_read_is_acknowledged_at_once(server: socket.socket) -> None:
+def test_what_is_read_is_acknowledged_at_once(server):
     """A dialogue makes Linux delay it, and a server with Nagle's algorithm waits for it."""
     wire = RawTcp("127.0.0.1", server.getsockname()[1], TIMEOUT_S)
     board = server.accept()[0]
@@ -113,7 +111,7 @@ def test_what_is_read_is_acknowledged_at_once(server: socket.socket) -> None:
             assert wire._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
 
 
-def test_what_came_before_a_loss_is_still_read(server: socket.socket) -> None:
+def test_what_came_before_a_loss_is_still_read(server):
     port, board = open_raw(server)
     board.sendall(b"x" * 300_000)
     board.close()
@@ -124,7 +122,7 @@ def test_what_came_before_a_loss_is_still_read(server: socket.socket) -> None:
     port.close()
 
 
-def test_closing_ends_the_connection(server: socket.socket) -> None:
+def test_closing_ends_the_connection(server):
     port, board = open_raw(server)
     port.close()
     with board:
@@ -138,20 +136,20 @@ def test_closing_ends_the_connection(server: socket.socket) -> None:
     ("protocol", "place"),
     [("raw", "127.0.0.1"), ("rfc2217", "127.0.0.1"), ("serial", "/dev/evmperf-is-not-there")],
 )
-def test_a_console_that_cannot_be_opened_is_one_sentence(protocol: str, place: str) -> None:
+def test_a_console_that_cannot_be_opened_is_one_sentence(protocol, place):
     with pytest.raises(LabError, match=f"the console at {place}.* cannot be opened"):
         StampedPort(protocol, place, free_port(), 115200, TIMEOUT_S)
 
 
-def test_a_raw_server_is_no_rfc2217(server: socket.socket) -> None:
-    accepted: list[object] = []  # kept open
+def test_a_raw_server_is_no_rfc2217(server):
+    accepted = []  # kept open
     threading.Thread(target=lambda: accepted.append(server.accept()), daemon=True).start()
     with pytest.raises(LabError, match="it does not speak RFC 2217"):
         StampedPort("rfc2217", "127.0.0.1", server.getsockname()[1], 115200, 0.3)
 
 
 @pytest.mark.parametrize("protocol", ["serial", "raw", "rfc2217"])
-def test_a_serial_line_carries_both_ways_here_and_over_ser2net(protocol: str) -> None:
+def test_a_serial_line_carries_both_ways_here_and_over_ser2net(protocol):
     board, terminal = pty.openpty()
     tty.setraw(terminal)
     place, number = os.ttyname(terminal), 0
@@ -212,10 +210,10 @@ KERNEL_NS = 2 * MS
 
 
 @pytest.fixture
-def talking() -> Iterator[Callable[..., TalkingBoard]]:
+def talking():
     with contextlib.ExitStack() as stack:
 
-        def start(*what: int, wire: str = "raw", baud: int = 115200) -> TalkingBoard:
+        def start(*what, wire="raw", baud=115200):
             board = TalkingBoard(wire, *what, baud=baud)
             stack.callback(board.close)
             return board
@@ -223,13 +221,13 @@ def talking() -> Iterator[Callable[..., TalkingBoard]]:
         yield start
 
 
-def check_bounds(frames: list[Frame], said: list[tuple[int, int]]) -> list[float]:
+def check_bounds(frames, said):
     """Every byte arrived within the bound of its frame; returns the bounds in ms, one a byte."""
     assert not outside(frames, said, KERNEL_NS)
     return bounds_ms(frames)
 
 
-def p99(values: list[float]) -> float:
+def p99(values):
     return sorted(values)[len(values) * 99 // 100]
 
 
@@ -281,30 +279,30 @@ class Slow:
     more = False
     said = b""
 
-    def __init__(self, behind_ns: int) -> None:
+    def __init__(self, behind_ns):
         self._behind_ns = behind_ns
         self._end, self._other = socket.socketpair()
         self._left = 20
 
-    def fileno(self) -> int:
+    def fileno(self):
         return self._end.fileno()
 
-    def read(self) -> bytes:
+    def read(self):
         if not self._left:
             raise ConnectionResetError("the end")
         self._left -= 1
         return self._end.recv(100)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         self._other.send(data)
 
-    def settled_ns(self) -> int:
+    def settled_ns(self):
         self.write(b"x")
         return time.monotonic_ns() - self._behind_ns
 
 
-def test_what_may_be_on_its_way_in_the_kernel_is_in_the_bound() -> None:
-    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+def test_what_may_be_on_its_way_in_the_kernel_is_in_the_bound():
+    frames = queue.SimpleQueue()
     with pytest.raises(ConnectionResetError):
         stamper._stamp(Slow(70 * MS), frames)
     _, *later = (frames.get() for _ in range(frames.qsize()))
@@ -314,7 +312,7 @@ def test_what_may_be_on_its_way_in_the_kernel_is_in_the_bound() -> None:
         assert 70 * MS <= bound < 10_000 * MS
 
 
-def test_the_sentinel_tells_until_when_the_kernel_has_brought_what_came() -> None:
+def test_the_sentinel_tells_until_when_the_kernel_has_brought_what_came():
     sentinel = Sentinel()
     begin = time.monotonic_ns()
     deadline = time.monotonic() + 20

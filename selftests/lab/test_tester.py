@@ -63,10 +63,7 @@ def test_output_and_exit_status_come_back(tester):
     reply = tester.run('echo out; echo err >&2; printf %s "it\'s"; exit 7', 20)
     assert (reply.status, reply.text) == (7, "out\nerr\nit's")
     assert tester.run("true", 20).text == ""
-
-
-def test_nothing_can_be_read_from_standard_input(tester):
-    assert tester.run("cat", 20).text == ""
+    assert tester.run("cat", 20).text == "", "there is nothing to read"
 
 
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_path):
@@ -134,19 +131,15 @@ def test_one_connection_serves_all_commands(sshd):
     assert "127.0.0.1" in connections.pop()
 
 
-def test_a_tester_that_is_not_there_is_named(tmp_path):
-    tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(free_port())])
-    with pytest.raises(
-        LabError, match=r"the tester 127.0.0.1 cannot be reached: .*refused; check its address"
-    ):
-        tester.run("true", 20)
-    tester.close()
-
-
-def test_a_tester_without_our_key_is_named(sshd):
+@pytest.mark.parametrize(
+    ("known", "said"), [("key", "refused; check its address"), ("port", "Permission denied")]
+)
+def test_a_tester_that_is_not_there_or_has_not_our_key_is_named(sshd, known, said):
+    port, key = (sshd.port, "/dev/null") if known == "port" else (free_port(), sshd.folder / "user")
     options = [word for word in sshd.options if word not in ("-i", str(sshd.folder / "user"))]
-    tester = SshTester("127.0.0.1", [*options, "-o", "IdentityFile=/dev/null"])
-    with pytest.raises(LabError, match=r"cannot be reached: .*Permission denied"):
+    options[options.index("-p") + 1] = str(port)
+    tester = SshTester("127.0.0.1", [*options, "-o", f"IdentityFile={key}"])
+    with pytest.raises(LabError, match=rf"the tester 127.0.0.1 cannot be reached: .*{said}"):
         tester.run("true", 20)
     tester.close()
 
@@ -159,15 +152,16 @@ def test_a_tester_that_is_lost_in_the_middle_is_named(sshd):
     tester.close()
 
 
-def test_a_program_that_is_missing_is_named():
-    with pytest.raises(LabError, match=r"no-such-program .*: No such file"):
-        CommandTester(["no-such-program"], "the tester x").run("true", 10)
-
-
-def test_a_namespace_that_is_gone_is_named():
-    tester = CommandTester(["ip", "netns", "exec", "no-such-namespace"], "the tester x")
-    with pytest.raises(LabError, match=r"tester x .*no-such-namespace"):
-        tester.run("true", 10)
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["no-such-program"], r"no-such-program .*: No such file"),
+        (["ip", "netns", "exec", "no-such-namespace"], r"tester x .*no-such-namespace"),
+    ],
+)
+def test_a_way_to_the_tester_that_is_missing_is_named(command, said):
+    with pytest.raises(LabError, match=said):
+        CommandTester(command, "the tester x").run("true", 10)
 
 
 def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path):

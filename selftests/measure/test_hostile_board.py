@@ -9,7 +9,7 @@ from evmperf.measure.bench import ShellReply
 from evmperf.model import limits
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Status
-from selftests.measure.test_documents import Machine, gather
+from selftests.measure.test_provenance import Machine, gather
 from selftests.support import hostile
 from selftests.support.runners import CASE, FINE
 

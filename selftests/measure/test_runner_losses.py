@@ -1,8 +1,6 @@
 """What a full disk, a board that is gone and a tester leave behind."""
 
 import contextlib
-import os
-import subprocess
 
 import pytest
 
@@ -11,7 +9,7 @@ from evmperf.lab.tester import CommandTester
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import BoardError, LabError
 from evmperf.model.results import Status
-from selftests.support import programs
+from selftests.support import devices
 from selftests.support.fakes import LocalShell
 from selftests.support.runners import CASE, FINE, make, measuring, messages, on_spool, parse
 
@@ -19,15 +17,8 @@ from selftests.support.runners import CASE, FINE, make, measuring, messages, on_
 @pytest.fixture
 def tiny(tmp_path):
     """A folder on a file system of 64 KiB."""
-    if os.geteuid():
-        pytest.skip("mounting a tiny tmpfs needs root")
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    done = programs.run("mount", "-t", "tmpfs", "-o", "size=64k", "evmperf-test", str(folder))
-    if done.returncode:
-        pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with devices.small(tmp_path / "tiny", "64k") as folder:
+        yield folder
 
 
 def measure_many(runner, benchmark):

@@ -1,28 +1,18 @@
-"""A virtual EVM of our own to measure and to break."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""A virtual EVM of each module's own to measure and to break: that of its VARIANT, or `virtual`."""
 
 import pytest
-from evmperf_virtual import client
 
-from evmperf.lab.bench import LabgridBench
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool, new_run_id
-from evmperf.model.run import Run
 from selftests.support import virtualbench
 
-TOOLS = ["dd", "mkfs.vfat"]
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--all-rows", action="store_true", help="measure every row of every table, not one of each"
     )
 
 
 @pytest.fixture(scope="session")
-def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def own_state(tmp_path_factory):
     """A state folder of our own, so that a bench in use is not disturbed."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
@@ -30,43 +20,22 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="session")
-def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
+@pytest.fixture(scope="module")
+def own_bench(own_state, request):
     """A running bench with the power off."""
-    with virtualbench.running("virtual") as bench:
+    variant = getattr(request.module, "VARIANT", "virtual")
+    with virtualbench.running(variant, f"own-{variant}") as bench:
         yield bench
 
 
-@pytest.fixture(scope="session")
-def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def env_file(own_bench, tmp_path_factory):
     """A board file for that bench."""
-    return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("env"))
+    return virtualbench.board_file(own_bench, own_bench.status().variant, tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="module")
-def bench(env_file: Path) -> Iterator[LabgridBench]:
-    """evmperf's bench on that board; one a module, since sessions of others power-cycle the same board."""
+def bench(env_file):
+    """evmperf's bench on that board."""
     with virtualbench.reached(env_file) as bench:
         yield bench
-
-
-@pytest.fixture(scope="module")
-def own_bench(own_state: Path, request: pytest.FixtureRequest) -> Iterator[client.LabClient]:
-    """A running bench of the module's own, of its VARIANT, with the power off."""
-    with virtualbench.running(request.module.VARIANT, f"own-{request.module.VARIANT}") as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def own_env_file(
-    own_bench: client.LabClient, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """A board file for that bench."""
-    return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))
-
-
-@pytest.fixture
-def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
-    """A runner with a spool of its own."""
-    spool = Spool(tmp_path, Run(id=new_run_id("faults"), board="faults", profile="quick"))
-    return Runner(bench, spool, "quick", TOOLS)

@@ -8,40 +8,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from evmperf_virtual import client
 
 from evmperf.boards import board as boards
 from evmperf.boards import ends
-from evmperf.lab.bench import LabgridBench
 from selftests.support import virtualbench
 from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
-VARIANT = "virtual"
 CYCLES = int(os.environ.get("EVMPERF_END_CYCLES", "3"))
-SERVICE = """#!/bin/sh
-rm -f /root/www/ready
-until ip addr add 192.168.100.2/24 dev eth0; do usleep 20000; done
-ip link set eth0 up
-usleep 400000
-httpd -p 8080 -h /root/www
-usleep 300000
-touch /root/www/ready
-usleep 300000
-read up _ </proc/uptime
-echo "${up%.*}${up#*.}0000" >/run/unit
-echo "unit is active" >/dev/console
-stty opost </dev/console
-read told _ </proc/uptime
-echo "unit told between $up and $told" >/dev/console
-usleep 200000
-echo "app is ready" >/dev/console
-"""
+SERVICE = Path(__file__).with_name("boot_ends.sh").read_text()
 """What starts beside getty; its answers come one after the other. `stty` waits until the line has left."""
 SYSTEMCTL = "#!/bin/sh\ncat /run/unit 2>/dev/null || echo 0\n"
 SNIFFER = """
@@ -75,17 +54,17 @@ ASKED = (
 
 
 @pytest.fixture(scope="module")
-def env_file(own_env_file: Path) -> Path:
+def env_file(env_file):
     """A board file with a line that Labgrid reads from the file `lamp` beside it."""
-    lamp = own_env_file.with_name("lamp")
+    lamp = env_file.with_name("lamp")
     lamp.write_text("0\n")
     driver = f"      FileDigitalOutputDriver: {{name: lamp, filepath: {lamp}}}\n"
-    own_env_file.write_text(own_env_file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
-    return own_env_file
+    env_file.write_text(env_file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
+    return env_file
 
 
 @pytest.fixture(scope="module")
-def board_with_service(env_file: Path) -> Iterator[LabgridBench]:
+def board_with_service(env_file):
     """A bench on a board that starts a service of the test's."""
     with virtualbench.reached(env_file, ends.checked(boards.load(env_file), ASKED)) as bench:
         shell, path = bench.shell(), "/usr/bin/systemctl"
@@ -99,18 +78,17 @@ class Clock:
     which it does once it hears of the unit.
     """
 
-    def __init__(self, bench: LabgridBench, virtual: client.LabClient, lamp: Path) -> None:
+    def __init__(self, bench, virtual, lamp):
         words = [*bench._words_beside(), sys.executable, "-c", SNIFFER]
         self.sniffer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        assert self.sniffer.stdout
         assert self.sniffer.stdout.readline() == "ready\n"
-        self.packets: list[tuple[str, int]] = []
+        self.packets = []
         self.heard = Heard(virtual)
         self._lamp, self._is_closed = lamp, threading.Event()
         threading.Thread(target=self._read_packets, daemon=True).start()
         threading.Thread(target=self._light, daemon=True).start()
 
-    def _light(self) -> None:
+    def _light(self):
         lit = self.heard.said.count(b"unit is active")
         while not self._is_closed.wait(0.01):
             if self.heard.said.count(b"unit is active") > lit:
@@ -119,24 +97,23 @@ class Clock:
                 self._lamp.write_text("1\n")
                 self.lit = before_ns, time.monotonic_ns()
 
-    def _read_packets(self) -> None:
-        assert self.sniffer.stdout
+    def _read_packets(self):
         for line in self.sniffer.stdout:
             name, at_ns = json.loads(line)
             self.packets.append((name, at_ns))
 
-    def close(self) -> None:
+    def close(self):
         self._is_closed.set()
         self.sniffer.kill()
         self.sniffer.wait()
         self.heard.close()
 
-    def told_late_s(self) -> float:
+    def told_late_s(self):
         """By how much the line of the unit may be later than its stamp, as the board says."""
         *_, (before, after) = re.findall(rb"unit told between ([\d.]+) and ([\d.]+)", self.heard.said)
         return float(after) - float(before) + 0.01
 
-    def truth(self, start_ns: int) -> dict[str, tuple[int, int]]:
+    def truth(self, start_ns):
         """Between which times each end came first, after the kernel's start: lines pass the lab."""
         found = {"lamp": self.lit}
         for name, at_ns in self.packets:
@@ -148,9 +125,7 @@ class Clock:
 
 
 @pytest.mark.alone  # beside two other virtual EVMs the ends came later than their deadline of 60 s
-def test_six_kinds_of_end_are_within_their_error(
-    board_with_service: LabgridBench, own_bench: client.LabClient, env_file: Path
-) -> None:
+def test_six_kinds_of_end_are_within_their_error(board_with_service, own_bench, env_file):
     bench, lamp = board_with_service, env_file.with_name("lamp")
     with contextlib.closing(Clock(bench, own_bench, lamp)) as clock:
         for _ in range(CYCLES):
@@ -158,7 +133,7 @@ def test_six_kinds_of_end_are_within_their_error(
             boot = bench.cold_boot("")
             assert boot.error is None
             assert boot.missed == {}
-            truth = clock.truth(boot.marks["starting_kernel"].mono_ns)  # type: ignore[index]
+            truth = clock.truth(boot.marks["starting_kernel"].mono_ns)
             for name, mark in boot.ends.items():
                 first_ns, last_ns = truth[name]
                 off_s = (mark.mono_ns - min(max(mark.mono_ns, first_ns), last_ns)) / 1e9

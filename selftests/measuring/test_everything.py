@@ -6,7 +6,6 @@ selftests/measuring/test_everything.py --all-rows`.
 """
 
 import itertools
-from pathlib import Path
 
 import pytest
 import yaml
@@ -45,7 +44,7 @@ REST_W = 0.01101
 
 
 @pytest.fixture
-def env_file(env_file: Path, tmp_path: Path) -> Path:
+def env_file(env_file, tmp_path):
     """The board with a shorter sleep, and whose supply is metered."""
     data = yaml.safe_load(env_file.read_text())
     data["targets"]["main"]["options"]["power"] |= {"sleep_s": SLEEP_S, "supply": list(RAILS)}
@@ -54,7 +53,7 @@ def env_file(env_file: Path, tmp_path: Path) -> Path:
     return path
 
 
-def longest_silence_s(records, results, name) -> float:
+def longest_silence_s(records, results, name):
     """Seconds in a row in which nothing was typed in the case of a benchmark."""
     (result,) = (result for result in results if result.benchmark == name)
     end_ns = result.started_ns + result.duration_s * 1e9
@@ -62,7 +61,7 @@ def longest_silence_s(records, results, name) -> float:
     return max(after - before for before, after in itertools.pairwise(typed)) / 1e9
 
 
-def test_everything_is_measured(env_file, tmp_path, request) -> None:
+def test_everything_is_measured(env_file, tmp_path, request):
     board = boards.load(env_file)
     rows = {
         benchmark.name: [

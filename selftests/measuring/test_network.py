@@ -1,24 +1,23 @@
-"""Network benchmarks with a real tester: what they change is put back, and faults are named."""
+"""Benchmarks on a virtual EVM, those of networks with a real tester: what they change is put back, and faults
+are named.
+"""
 
 import dataclasses
-import shlex
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
-from evmperf.benchmarks.step import Plan, Prepare, Step
-from evmperf.boards.board import Board
-from evmperf.lab.bench import LabgridBench
-from evmperf.measure.bench import ShellReply
+from evmperf.benchmarks.families.scratch import guard
+from evmperf.benchmarks.step import Prepare
+from evmperf.benchmarks.tables import usb_gadget as gadget
+from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
-from evmperf.model.results import Case, Result, Status
+from evmperf.model.results import Status
 from evmperf.model.run import Run
+from selftests.support import runners
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -41,31 +40,28 @@ MEASURED = (
 
 
 @pytest.fixture
-def runner(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
+def runner(bench, tmp_path):
     """A runner with a spool of its own."""
-    runner = open_runner(bench, tmp_path)
+    spool = Spool(tmp_path, Run(id=new_run_id("network"), board="network", profile="quick"))
+    tools = ["netperf", "netserver", "iperf3", "ethtool", "ip", "dd", "mkfs.vfat"]
+    runner = Runner(bench, spool, "quick", tools)
     yield runner
     runner.close()
 
 
-def open_runner(bench: LabgridBench, folder: Path) -> Runner:
-    spool = Spool(folder, Run(id=new_run_id("network"), board="network", profile="quick"))
-    return Runner(bench, spool, "quick", ["netperf", "netserver", "iperf3", "ethtool", "ip"])
-
-
-def measure(runner: Runner, name: str, case: int = 0, **changes: object) -> Result:
-    benchmark = dataclasses.replace(BENCHMARKS[name], **changes)  # type: ignore[arg-type]
+def measure(runner, name, case=0, **changes):
+    benchmark = dataclasses.replace(BENCHMARKS[name], **changes)
     return runner.measure(benchmark, benchmark.cases("quick")[case])
 
 
-def state(bench: LabgridBench) -> list[str]:
+def state(bench):
     """Addresses, links, IPsec, pacing, listening ports, servers and our files, on both machines."""
     board, tester = bench.shell().run(STATE, 30), bench.tester().run(TESTER_STATE, 30)
     return [*board.text.splitlines(), *tester.text.splitlines()]
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_everything_is_measured_and_put_back(runner: Runner, name: str) -> None:
+def test_everything_is_measured_and_put_back(runner, name):
     before = state(runner.bench)
     assert not any("192.168.100.2" in line for line in before), "the board has the address already"
     result = measure(runner, name)
@@ -79,7 +75,7 @@ def test_everything_is_measured_and_put_back(runner: Runner, name: str) -> None:
     assert state(runner.bench) == before
 
 
-def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner: Runner) -> None:
+def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner):
     before = state(runner.bench)
     tester = runner.bench.tester()
     assert tester.run("ip link set evm0 down", 10).status == 0
@@ -95,9 +91,7 @@ def test_a_cable_that_is_cut_is_named_and_nothing_is_left(runner: Runner) -> Non
     assert state(runner.bench) == before
 
 
-def test_a_server_that_does_not_start_is_named_and_nothing_is_left(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_does_not_start_is_named_and_nothing_is_left(runner, monkeypatch):
     before = state(runner.bench)
     monkeypatch.setitem(network._SERVERS, "netserver", "netserver -D -p {port} -L 203.0.113.1")
     result = measure(runner, "eth_cpsw_tcp_bidir")
@@ -107,11 +101,11 @@ def test_a_server_that_does_not_start_is_named_and_nothing_is_left(
     assert state(runner.bench) == before
 
 
-def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
+def test_a_board_that_dies_leaves_nothing_on_the_tester(runner):
     before = runner.bench.tester().run(TESTER_STATE, 30).text
 
-    def steps(*given: object) -> list[Step]:
-        first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)  # type: ignore[arg-type]
+    def steps(*given):
+        first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)
         return [first, server, Prepare("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
 
     result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
@@ -120,8 +114,8 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
     assert runner.bench.tester().run(TESTER_STATE, 30).text == before
 
 
-def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
-    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+def test_a_server_of_somebody_else_is_not_touched(runner):
+    def steps(board, case, plan):
         return BENCHMARKS["pcie_eth"].steps(board, case, dataclasses.replace(plan, port=20123))
 
     tester = runner.bench.tester()
@@ -135,65 +129,13 @@ def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
         tester.run("kill $(cat /tmp/evmperf-theirs); rm /tmp/evmperf-theirs", 10)
 
 
-def test_a_driver_without_interrupt_pacing_is_named(runner: Runner) -> None:
+def test_a_driver_without_interrupt_pacing_is_named(runner):
     result = measure(runner, "eth_cpsw_tcp_bidir_pacing")
     assert result.status is Status.FAILED
     assert "the driver of eth0 cannot pace interrupts" in result.failures[0].message
 
 
-# IPsec: the tester's kernel is this machine's, which may have no ESP; the board's has it. So the
-# far side is a network namespace on the board.
-
-FAR = "evmperf-far"
-
-
-class FarShell:
-    """A shell on the far side."""
-
-    files = None
-
-    def __init__(self, shell) -> None:
-        self.shell = shell
-
-    def run(self, command: str, timeout_s: float) -> ShellReply:
-        return self.shell.run(f"ip netns exec {FAR} sh -c {shlex.quote(command)}", timeout_s)
-
-
-@pytest.fixture
-def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
-    shell = bench.shell()
-    made = shell.run(
-        f"ip netns add {FAR} && ip link add near0 type veth peer name far0 netns {FAR} && "
-        f"ip -n {FAR} addr add 192.168.110.1/24 dev far0 && ip -n {FAR} link set far0 up",
-        30,
-    )
-    assert made.status == 0, made.text
-    link = {"interface": "near0", "board_address": "192.168.110.2/24", "tester_address": "192.168.110.1"}
-    board = dataclasses.replace(bench.board, sections={**bench.board.sections, "ipsec": link})
-    with mock.patch.multiple(bench, board=board, tester=lambda: FarShell(shell)):
-        yield open_runner(bench, tmp_path)
-    bench.shell().run(f"ip netns del {FAR}", 30)
-
-
-def test_traffic_that_is_not_esp_is_refused_and_all_is_put_back(far: Runner) -> None:
-    before = state(far.bench)
-    flush = "ip xfrm policy flush"
-
-    def steps(*given: object) -> list[Step]:
-        steps = list(BENCHMARKS["ipsec_sw"].steps(*given))  # type: ignore[arg-type]
-        at = next(i for i, step in enumerate(steps) if step.name == "measure")
-        clear = Prepare("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
-        return [*steps[:at], clear, *steps[at:]]
-
-    result = measure(far, "ipsec_sw", 1, steps=steps)
-    assert result.samples == ()
-    refusals = [f.message for f in result.failures if f.refused]
-    assert len(refusals) == 2
-    assert all("but ESP carried 0 there and 0 back" in message for message in refusals)
-    assert state(far.bench) == before
-
-
-def test_a_tester_without_esp_is_named(runner: Runner, bench: LabgridBench) -> None:
+def test_a_tester_without_esp_is_named(runner, bench):
     cannot = (
         bench.tester()
         .run(
@@ -209,3 +151,50 @@ def test_a_tester_without_esp_is_named(runner: Runner, bench: LabgridBench) -> N
     result = measure(runner, "ipsec_sw", 1)
     assert "ESP" in result.failures[0].message
     assert state(bench) == before
+
+
+# Without a network
+
+
+def step(runner, *steps):
+    """Measure these steps alone."""
+    return runner.measure(runners.make(*steps, tools=()), runners.CASE)
+
+
+def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner):
+    stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
+    result = step(runner, Prepare("hang", stubborn, 2))
+    assert [failure.kind for failure in result.failures] == [Kind.TOOL]
+    still = "$(grep -l 0.12[3] /proc/[0-9]*/cmdline 2>/dev/null | grep -c .)"
+    assert step(runner, runners.measuring(f'echo 4{still} >"$OUT/x"; true')).values("rate") == [40.0]
+
+
+def test_the_mounted_root_is_never_scratch(runner):
+    link = "ln -sf $(awk '$2==\"/\"{print $1}' /proc/mounts) /tmp/root"
+    fine = runners.measuring('echo 42 >"$OUT/x"')
+    result = step(runner, Prepare("prepare", f"{link}; {guard('/tmp/root', '')}", 20), fine)
+    assert result.status is Status.FAILED
+    assert "holds the mounted root" in result.failures[0].message
+    assert step(runner, fine).values("rate") == [42.0]
+
+
+def test_a_gadget_that_a_killed_run_left_is_taken_away(runner):
+    benchmark = catalogue.benchmark("usbdev_hs_slave_write")
+    (case,) = benchmark.cases("quick")
+    shell = runner.bench.shell()
+    shellstep.install(shell)
+    for step in benchmark.declared_steps(runner.bench.board, case, "quick"):
+        if isinstance(step, Prepare) and step.name in ("plug", "mount"):
+            assert shellstep.run(shell, step.command, step.timeout_s).status == 0
+    assert shell.run("grep -c gadget /proc/mounts", 10).text.strip() == "1"
+
+    result = runner.measure(benchmark, case)
+
+    assert result.status is Status.MEASURED, result.failures
+    left = shell.run(
+        f"grep gadget /proc/mounts; ls -d {gadget.GADGET} {gadget.BACKING} /sys/module/dummy_hcd; "
+        "ls -d /tmp/*-gadget",
+        10,
+    )
+    assert left.text.count("No such file") == 4, left.text
+    assert "vfat" not in left.text

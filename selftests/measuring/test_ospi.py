@@ -1,19 +1,12 @@
 """The board with an OSPI controller: measured by a session, and what its guard refuses."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
-from evmperf_virtual import client
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.tools import perf, uboot
-from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Shell
 from evmperf.measure.runs import spool
-from selftests.support import virtualbench
 from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
@@ -25,23 +18,17 @@ MARK = "the guard let it pass"
 
 
 @pytest.fixture(scope="module")
-def lab(own_env_file: Path) -> Iterator[LabgridBench]:
-    with virtualbench.reached(own_env_file) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def shell(lab: LabgridBench) -> Shell:
-    shell = lab.shell()
+def shell(bench):
+    shell = bench.shell()
     shellstep.install(shell)
     return shell
 
 
 @pytest.fixture
-def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
+def guarded(shell):
     """A function that runs the guard: its exit status and what it says."""
 
-    def run(name: str, size: int) -> tuple[int, str]:
+    def run(name, size):
         guard = scratch.on_flash("guard_flash", name, size, "ospi.scratch")
         done = shellstep.run(shell, f"{guard}; echo {MARK}", 60)
         return done.status, done.files[shellstep.LOG].strip()
@@ -49,15 +36,15 @@ def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
     return run
 
 
-def must(shell: Shell, command: str) -> str:
+def must(shell, command):
     reply = shell.run(command, 60)
     assert reply.status == 0, reply.text
     return reply.text
 
 
-def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: Path, tmp_path: Path) -> None:
+def test_every_benchmark_is_measured_and_profiled_by_the_boards_own_perf(own_bench, env_file, tmp_path):
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}")
+    session = whole(env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}", "--perf")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),
@@ -72,6 +59,12 @@ def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: 
         assert {s.metric for s in result.samples} == {m.name for m in benchmark.metrics}
         assert set(result.tools) == set(benchmark.tools)
     assert spool.read_run(session.folder).facts.spi_nor == ["s25fl512s 0102204d0080"]
+    # A case of seconds is profiled: of a raw read, over in a tenth of one, perf has next to no samples.
+    (written,) = (result for result in results if result.benchmark == "ospi_ubifs")
+    assert written.conditions["perf"]
+    stacks = [session.folder / name for name in written.raw if name.endswith(perf.FOLDED)]
+    assert stacks
+    assert all(perf.parse(file.read_text()).symbols for file in stacks)
 
     flash = (own_bench.folder / "disks" / "ospi.img").read_bytes()
     begin, end = SCRATCH_BYTES
@@ -79,17 +72,7 @@ def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: 
     assert len(set(flash[begin:end])) == 256
 
 
-def test_a_case_is_profiled_by_the_boards_own_perf(own_env_file: Path, tmp_path: Path) -> None:
-    """A case of seconds: of a raw read, over in a tenth of one, perf has next to no samples."""
-    session = whole(own_env_file, tmp_path, "ospi_ubifs and 262144", "--perf")
-    (written,) = session.measured()
-    assert written.conditions["perf"]
-    stacks = [session.folder / name for name in written.raw if name.endswith(perf.FOLDED)]
-    assert stacks
-    assert all(perf.parse(file.read_text()).symbols for file in stacks)
-
-
-def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
+def test_what_is_not_there_or_too_small_is_refused(guarded):
     status, said = guarded("ospi.nothing", 1)
     assert status == 3
     assert "ospi.nothing " in said
@@ -102,7 +85,7 @@ def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
     assert guarded("ospi.env", 256 << 10) == (0, MARK)
 
 
-def test_what_is_mounted_is_refused(shell: Shell, guarded) -> None:
+def test_what_is_mounted_is_refused(shell, guarded):
     must(shell, "modprobe -a mtdblock jffs2; flash_erase -q /dev/mtd1 0 0")
     must(shell, "mount -t jffs2 mtd:ospi.tispl /mnt")
     try:
@@ -116,7 +99,7 @@ def test_what_is_mounted_is_refused(shell: Shell, guarded) -> None:
         must(shell, "umount /mnt")
 
 
-def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, guarded) -> None:
+def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell, guarded):
     must(shell, "modprobe -a ubi ubifs; ubiformat -q -y /dev/mtd5")
     must(shell, "ubiattach -m 5")
     try:
@@ -131,8 +114,8 @@ def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, gua
     assert "ubi31" not in must(shell, "ls /sys/class/ubi")
 
 
-def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab: LabgridBench) -> None:
-    prompt = lab.uboot()
+def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(bench):
+    prompt = bench.uboot()
     offset, size = 0x800000, 0x40000
     assert prompt.run(f"sf probe 0:0 && {uboot.sf_fill(size)}", 30).status == 0
     assert prompt.run(uboot.sf_write(offset, size), 60).status == 0

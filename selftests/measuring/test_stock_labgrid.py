@@ -1,9 +1,10 @@
 """A virtual EVM that is reached by nothing but stock Labgrid: no line of evmperf's in its env file."""
 
 import re
+from pathlib import Path
+from string import Template
 
 import pytest
-import yaml
 
 from evmperf.boards.console.marks import allowed_s
 from evmperf.model.results import Status
@@ -14,27 +15,8 @@ from selftests.support.stamps import Heard
 pytestmark = pytest.mark.virtual_evm
 
 BOOTS = 3
-
-
-def stock(ports):
-    """An env file as Labgrid's documentation has it."""
-    power = {"model": "rest", "host": f"http://127.0.0.1:{ports.power_port}/power/{{index}}", "index": "0"}
-    serial = {"host": "127.0.0.1", "port": ports.serial_port, "protocol": "raw", "speed": 115200}
-    login = {"prompt": r"root@[^:]+:[^#]*# ", "login_prompt": "login: ", "username": "root"}
-    return {
-        "targets": {
-            "main": {
-                "resources": {"NetworkSerialPort": serial, "NetworkPowerPort": power},
-                "drivers": {
-                    "NetworkPowerDriver": {"delay": 0.0},
-                    "SerialDriver": {},
-                    "UBootDriver": {"prompt": "=> ", "boot_command": "boot", "login_timeout": 60},
-                    "ShellDriver": {**login, "login_timeout": 120},
-                    "UBootStrategy": {},
-                },
-            }
-        }
-    }
+STOCK = Path(__file__).with_name("stock.yaml")
+"""As Labgrid's documentation has it."""
 
 
 def boot_times_s(heard):
@@ -48,7 +30,8 @@ def boot_times_s(heard):
 def test_boots_and_emmc_are_measured_through_the_labs_own_strategy(tmp_path):
     with virtualbench.running("virtual", "stock") as bench:
         file = tmp_path / "stock.yaml"
-        file.write_text(yaml.safe_dump(stock(bench.record)))
+        ports = {"SERIAL": bench.record.serial_port, "POWER": bench.record.power_port}
+        file.write_text(Template(STOCK.read_text()).substitute(ports))
         heard = Heard(bench)
         options = ["--profile=quick", f"--boots={BOOTS}"]
         session = whole(file, tmp_path, "disk_reads and emmc or boot_time", *options)

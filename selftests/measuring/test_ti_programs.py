@@ -1,8 +1,5 @@
 """A virtual EVM whose image has TI's own programs, compiled of ../shared: they measure, and say so."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from selftests.support import seeds, tiprograms, virtualbench
@@ -15,7 +12,7 @@ PERIOD = 256
 
 
 @pytest.fixture(scope="module")
-def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def ti_board(own_state, tmp_path_factory):
     """A board file of a running virtual EVM with TI's programs."""
     folder = tmp_path_factory.mktemp("ti")
     (folder / "recipes").mkdir()
@@ -29,7 +26,7 @@ def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield file
 
 
-def measured(file: Path, folder: Path, select: str, *options: str):
+def measured(file, folder, select, *options):
     results = whole(file, folder, select, *options).measured()
     assert {result.status for result in results} == {"measured"}
     return results

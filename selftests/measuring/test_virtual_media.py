@@ -1,7 +1,5 @@
 """The virtual EVM with a display, a camera and SATA disks."""
 
-from pathlib import Path
-
 import pytest
 
 from selftests.support.sessions import whole
@@ -11,9 +9,9 @@ pytestmark = pytest.mark.virtual_evm
 VARIANT = "virtual-media"
 
 
-def test_display_camera_and_disks_are_measured(own_env_file: Path, tmp_path: Path) -> None:
+def test_display_camera_and_disks_are_measured(env_file, tmp_path):
     select = "glmark2 or sensor_capture or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
-    results = whole(own_env_file, tmp_path, select).measured()
+    results = whole(env_file, tmp_path, select).measured()
     assert {result.status for result in results} == {"measured"}
     measured = {result.benchmark: result for result in results}
     assert set(measured) == {

@@ -1,13 +1,9 @@
 """The virtual EVM whose tester is a second QEMU: reached over SSH, it measures IPsec and pacing."""
 
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import requests
-from evmperf_virtual import client
-from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
 from selftests.support.sessions import whole
@@ -23,24 +19,21 @@ STATE = (
 
 
 @pytest.fixture
-def tester(own_bench: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
+def tester(own_bench):
     info = own_bench.status().tester
-    assert info is not None
     requests.get(f"http://127.0.0.1:{own_bench.record.power_port}/tester", timeout=300).raise_for_status()
     tester = SshTester(info.ssh_host, info.ssh_options)
     yield tester, info
     tester.close()
 
 
-def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
-    own_env_file: Path, tester: tuple[SshTester, TesterInfo], tmp_path: Path
-) -> None:
+def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(env_file, tester, tmp_path):
     shell, info = tester
     assert (info.namespace, info.nics[0].address) == ("", "192.168.100.1")
     assert shell.run("hostname", 30).text.strip() == "tester"
     before = shell.run(STATE, 30).text
     select = "(ipsec and aes128) or pacing"
-    results = whole(own_env_file, tmp_path, select).measured()
+    results = whole(env_file, tmp_path, select).measured()
     assert sorted((result.benchmark, result.status) for result in results) == [
         ("eth_cpsw_tcp_bidir_pacing", "measured"),
         # The accelerator's module is loaded for the first, and taken out for the other.
@@ -56,9 +49,8 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     assert shell.run(STATE, 30).text == before
 
 
-def test_the_tester_ends_with_its_bench(own_bench: client.LabClient) -> None:
+def test_the_tester_ends_with_its_bench(own_bench):
     info = own_bench.status().tester
-    assert info is not None
     assert own_bench.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", info.port), 5)

@@ -1,5 +1,6 @@
 """What stands for cards and their hosts."""
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
@@ -8,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from evmperf.lab.provision import download
-from selftests.provision import imagelab, imageserver
-from selftests.provision.cards import MIB, Image, used_card
-from selftests.support import cardimage
+from selftests.provision import imagelab
+from selftests.provision.imagelab import MIB, Image, used_card
+from selftests.support import cardimage, devices
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def own_cache(tmp_path, monkeypatch):
 def server(packed, monkeypatch):
     """A server of that image, compressed."""
     monkeypatch.setattr(download, "PAUSE_S", 0.01)
-    with imageserver.serving(packed.read_bytes()) as server:
+    with imagelab.serving(packed.read_bytes()) as server:
         yield server
 
 
@@ -62,44 +63,18 @@ def card(tmp_path):
 @pytest.fixture
 def loop():
     """A function that gives a block device with this file behind it."""
-    devices = []
-
-    def attach(file, *options):
-        command = ["/usr/sbin/losetup", "--find", "--show", *options, str(file)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"no loop devices here: {done.stderr.strip()}")
-        devices.append(Path(done.stdout.strip()))
-        return devices[-1]
-
-    yield attach
-    for device in devices:
-        subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
+    with contextlib.ExitStack() as stack:
+        yield lambda *what: stack.enter_context(devices.loop(*what))
 
 
 @pytest.fixture
-def tmpfs():
-    """A function that mounts a small file system in memory on a folder."""
-    folders = []
-
-    def mount(folder, size):
-        folder.mkdir(exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
-        folders.append(folder)
-        return folder
-
-    yield mount
-    for folder in folders:
-        subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-@pytest.fixture
-def dying(tmp_path, tmpfs, loop):
+def dying(tmp_path):
     """A block device that takes no more from its second mebibyte on: what is behind it is full."""
-    file = tmpfs(tmp_path / "full", "2m") / "disk"
-    with file.open("wb") as disk:
-        disk.truncate(8 * MIB)
-    return loop(file)
+    with devices.small(tmp_path / "full", "2m") as folder:
+        with (folder / "disk").open("wb") as disk:
+            disk.truncate(8 * MIB)
+        with devices.loop(folder / "disk") as device:
+            yield device
 
 
 @pytest.fixture

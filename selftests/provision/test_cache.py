@@ -16,6 +16,7 @@ from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import Spec
 from selftests.provision.test_ways import board
+from selftests.support import devices
 from selftests.support.boardfiles import fake_board
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -96,10 +97,9 @@ def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
     assert open_image(server.url)
 
 
-def test_a_full_disk_is_the_lab_s_and_named(server, own_cache, tmpfs):
+def test_a_full_disk_is_the_lab_s_and_named(server, own_cache):
     server.content = bytes(1 << 20)
-    tmpfs(own_cache, "256k")
-    with pytest.raises(LabError, match=r"no room .*http://.*EVMPERF_CACHE"):
+    with devices.small(own_cache, "256k"), pytest.raises(LabError, match=r"no room .*http://.*EVMPERF_CACHE"):
         open_image(server.url)
 
 

@@ -11,7 +11,7 @@ from evmperf.lab.provision.cache import open_image
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
-from selftests.support import programs, seeds
+from selftests.support import devices, programs, seeds
 
 CONSOLES = seeds.place("real/consoles")
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -78,10 +78,10 @@ def test_a_fit_that_is_cut_anywhere_never_breaks_the_reader(tmp_path):
         assert found is None or found[0] == RELEASE
 
 
-@pytest.fixture(params=imagelab.PACKERS)
-def pressed(plain, tmp_path, request):
+@pytest.fixture(scope="module", params=imagelab.PACKERS)
+def whole(plain, tmp_path_factory, request):
     """A compressed image, and behind its disk random data: in zeros even many flipped bits mean the same."""
-    given = tmp_path / plain.name
+    given = tmp_path_factory.mktemp("whole") / plain.name
     given.write_bytes(plain.read_bytes() + random.Random(1).randbytes(1 << 20))
     packed = imagelab.pack(given, request.param)
     with packed.open("ab") as file:  # as pixz and pigz do: a second stream is more of the content
@@ -89,21 +89,21 @@ def pressed(plain, tmp_path, request):
     return packed
 
 
-def test_compressed_images_are_the_same_image(plain, pressed):
-    image, raw = open_image(str(pressed)), pressed.with_suffix("")
+def test_compressed_images_are_the_same_image(plain, whole):
+    image, raw = open_image(str(whole)), whole.with_suffix("")
     assert image.content.read_bytes() == raw.read_bytes() + b"end"
-    assert (image.size, image.sha256) == (raw.stat().st_size + 3, content.sha256(pressed))
+    assert (image.size, image.sha256) == (raw.stat().st_size + 3, content.sha256(whole))
     assert image.content_sha256 == content.sha256(image.content)
     assert image.identity == identity.read(plain)
 
 
 @pytest.mark.parametrize("spoil", ["cut", "cut at its end", "flipped"])
-def test_a_compressed_image_that_is_spoilt_is_refused(pressed, own_cache, spoil):
-    data = bytearray(pressed.read_bytes())
+def test_a_compressed_image_that_is_spoilt_is_refused(whole, tmp_path, own_cache, spoil):
+    data, spoilt = bytearray(whole.read_bytes()), tmp_path / whole.name
     data[-500_000] ^= 4 if spoil == "flipped" else 0
-    pressed.write_bytes(data[: {"cut": len(data) // 3, "cut at its end": -9}.get(spoil)])
+    spoilt.write_bytes(data[: {"cut": len(data) // 3, "cut at its end": -9}.get(spoil)])
     with pytest.raises(UsageError, match="is damaged or cut short"):
-        open_image(str(pressed))
+        open_image(str(spoilt))
     assert not list(own_cache.rglob("content.*"))
 
 
@@ -114,11 +114,11 @@ def test_a_raw_image_that_ends_before_its_partitions_is_refused(plain, tmp_path)
         open_image(str(short))
 
 
-def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(packed, own_cache, tmpfs):
-    tmpfs(own_cache, "64k")
-    with pytest.raises(LabError, match="there is no room in"):
-        open_image(str(packed))
-    assert not list(own_cache.rglob("content.*"))
+def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(packed, own_cache):
+    with devices.small(own_cache, "64k"):
+        with pytest.raises(LabError, match="there is no room in"):
+            open_image(str(packed))
+        assert not list(own_cache.rglob("content.*"))
 
 
 def test_a_page_of_a_login_is_no_image(tmp_path):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from evmperf.model.errors import LabError, UsageError
-from selftests.provision.cards import MIB, SHELL, USED, Image, assert_equal, put, used_card
+from selftests.provision.imagelab import MIB, SHELL, USED, Image, assert_equal, put, used_card
 
 anywhere = pytest.mark.parametrize("prefix", [[], SHELL], ids=["here", "there"])
 

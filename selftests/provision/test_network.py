@@ -16,7 +16,7 @@ from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, LabError, UsageError
-from selftests.provision.cards import MIB, USED, Image, assert_equal, used_card
+from selftests.provision.imagelab import MIB, USED, Image, assert_equal, used_card
 from selftests.provision.test_ways import board
 from selftests.support import web
 

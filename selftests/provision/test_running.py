@@ -1,4 +1,4 @@
-"""What a running system says, and whether that is the image it was given."""
+"""What a running system says, whether that is the image it was given, and what is known of its medium."""
 
 import subprocess
 
@@ -7,8 +7,10 @@ import pytest
 
 from evmperf.lab.provision import running
 from evmperf.lab.provision.identity import SystemIdentity
+from evmperf.lab.provision.record import Book, InstallationRecord
 from evmperf.model.errors import LabError
 from selftests.provision.imagelab import BANNER, RELEASE, VERSION
+from selftests.provision.test_ways import board
 
 SAYS = SystemIdentity(
     root="0badcafe-02",
@@ -91,3 +93,41 @@ def test_the_last_boot_s_u_boot_counts():
     assert running.banner([*lines, "noise"]) == lines[1]
     assert running.banner([lines[1], "U-Boot 2025.04 (Jan 02 2025 - x)"]).startswith("U-Boot 2025.04")
     assert running.banner(lines[:1]) == ""
+
+
+# The record
+
+A = ("a.wic", "a" * 64)
+LEFT = InstallationRecord(*A, booted=True, medium="cid1", mounts=7, starts=2)
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    return Book(board(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("medium", "mounts", "said"),
+    [
+        ("cid1", 9, ""),
+        ("cid1", 8, ""),  # one start got no further than U-Boot
+        ("cid1", 10, "10, not 7 to 9: somebody else"),
+        ("cid1", 1, "is 1, not 7 to 9"),  # counted anew: checked or made again
+        ("cid2", 9, "cid2, not cid1"),
+        ("", 9, "none, not cid1"),
+        ("cid1", None, "is None, not 7 to 9"),
+    ],
+)
+def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):
+    reason = LEFT.why_other(medium, mounts)
+    assert said in reason
+    assert bool(reason) == bool(said)
+
+
+def test_a_record_of_another_version_is_none(book):
+    book.begins(*A)
+    text = book.file.read_text()
+    for wrong in (text.replace('"schema":3', '"schema":2'), "{"):
+        book.file.write_text(wrong)
+        assert book.read() == InstallationRecord()

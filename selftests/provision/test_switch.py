@@ -14,7 +14,7 @@ from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision.ways import CardWay
 from evmperf.model.errors import LabError
-from selftests.provision.cards import USED, Image, assert_equal
+from selftests.provision.imagelab import USED, Image, assert_equal
 
 TOOL = """#!/bin/sh
 # usbsdmux CONTROL MODE: the mode is a file's content; a stuck one stays.

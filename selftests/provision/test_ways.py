@@ -16,7 +16,7 @@ from evmperf.lab.provision import installation
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.provision import imagelab
-from selftests.provision.cards import MIB, used_card
+from selftests.provision.imagelab import MIB, used_card
 from selftests.support import programs
 from selftests.support.boardfiles import fake_board
 from selftests.support.placelab import QUICK

@@ -1,40 +1,25 @@
 """What spoils a figure, what slows a whole machine, and which differences can cost a figure."""
 
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
 
-from evmperf.explain import answers, facts
+from evmperf.explain import answers, compared, facts
+from evmperf.measure.hostload import counters, slowness
 from evmperf.measure.state import machine, rules
+from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
 from selftests.support import seeds
 
-CASES = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text())
+CASES, DIFFERENCES, WEIGHED = (
+    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())
+    for name in ("rules", "differences", "weighed")
+)
 NAMES = {"benchmark": "b", "run": "r"}
-PCI = "pci.0000:01:00.0."
-HEALTHY = {
-    "cpu.policy0.scaling_governor": "performance",
-    "cpu.policy0.scaling_max_freq": 1400000,
-    "cpu.policy0.cpuinfo_max_freq": 1400000,
-    "cooling_device0.type": "cpufreq-cpu0",
-    "cooling_device0.cur_state": 0,
-    "cooling_device1.type": "pwm-fan",
-    "cooling_device1.cur_state": 3,
-    f"{PCI}current_link_speed": "8.0 GT/s PCIe",
-    f"{PCI}max_link_speed": "16.0 GT/s PCIe",
-    f"{PCI}current_link_width": 2,
-    f"{PCI}max_link_width": 4,
-    "pci.0000:00:00.0.max_link_speed": "8.0 GT/s PCIe",
-    "pci.0000:00:00.0.max_link_width": 2,
-    "net.speed": -1,
-}
-ALWAYS = {
-    "spoilt": HEALTHY,
-    "machine": {"cpu.online": "0-1", "cpu.present": "0-1", "shell.Cpus_allowed_list": "0-1"},
-    "facts": {"cpu.online": "0-3", "cpu.policy0.cpuinfo_max_freq": 1400000},
-}
+ALWAYS = CASES.pop("always")
 """What the boards of a list show where a case does not say otherwise."""
 
 
@@ -98,102 +83,21 @@ def differs(here, there, setting="x"):
     return [(finding.rule, finding.size) for finding in facts.between(*states, "r1")]
 
 
-@pytest.mark.parametrize(
-    ("setting", "worse", "better", "size"),
-    [
-        ("queue.read_ahead_kb", 0, 128, 0),
-        ("queue.nr_requests", 64, 256, 0),
-        ("queue.max_sectors_kb", 4, 512, 128),
-        ("queue.write_cache", "write through", "write back", 0),
-        ("card.cmdq_en", 0, 1, 0),
-        ("mmc.ios.clock", "25000000 Hz", "50000000 Hz", 2),
-        ("mmc.ios.bus_width", "2 (4 bits)", "3 (8 bits)", 2),
-        ("mmc.ios.bus_width", "0 (1 bits)", "2 (4 bits)", 4),
-        ("mmc.ios.timing_spec", "1 (mmc high-speed)", "9 (mmc HS200)", 0),
-        ("mmc.ios.timing_spec", "7 (sd uhs DDR50)", "6 (sd uhs SDR104)", 0),
-        ("spi_nor.spi0.0.read", "1S-1S-1S", "1S-1S-8S", 0),
-        ("spi_nor.spi0.0.read", "8S-8S-8S", "8D-8D-8D", 0),
-        ("spi_nor.spi0.0.max_hz", 25000000, 166666666, 0),
-        ("ufs.gear", "HS_GEAR1", "HS_GEAR3", 0),
-        ("ufs.lane", 1, 2, 2),
-        ("ufs.rate", "HS_RATE_A", "HS_RATE_B", 0),
-        ("usb.1-1.speed", 480, 5000, 5000 / 480),
-        ("pci.0000:01:00.0.current_link_speed", "2.5 GT/s PCIe", "5.0 GT/s PCIe", 2),
-        ("pci.0000:01:00.0.current_link_width", 1, 4, 4),
-        ("net.speed", 100, 1000, 10),
-        ("tester.net.duplex", "half", "full", 0),
-        ("net.mtu", 1500, 9000, 0),
-        ("ethtool-k.tcp-segmentation-offload", "off", "on", 0),
-        ("ethtool-k.generic-segmentation-offload", "off [requested on]", "on", 0),
-        ("tester.ethtool-k.tx-checksumming", "off", "on", 0),
-        ("ethtool-k.hsr-fwd-offload", None, "on", 0),  # the driver has lost it
-        ("tcp_wmem", "4096\t8192\t8192", "4096\t16384\t4194304", 512),
-        ("tester.tcp_rmem", "4096\t4096\t4096", "4096\t131072\t6291456", 1536),
-        ("cpu.online", "0", "0-1", 0),
-        ("cpu.policy0.scaling_governor", "powersave", "performance", 0),
-        ("cpu.policy0.scaling_max_freq", 500000, 1400000, 2.8),
-        ("devfreq.fd00000.gpu.max_freq", 250, 500, 2),
-        ("idle.cpu0.state1.disable", 0, 1, 0),
-        ("group.io.max", "179:0 rbps=2000000 wbps=max", None, 0),
-        ("group.memory.high", 1000000, 900000000, 0),
-        ("tester.tc_filters", 4500, None, 0),
-        ("sysctl.net/core.rmem_max", 4096, 212992, 0),
-    ],
-)
+@pytest.mark.parametrize(("setting", "worse", "better", "size"), DIFFERENCES["one way"])
 def test_a_difference_that_can_make_a_figure_better_alone_is_no_cause(setting, worse, better, size):
     assert differs(worse, better, setting) == [(setting, pytest.approx(size))]
     assert differs(better, worse, setting) == []
 
 
-EITHER = [
-    ("queue.scheduler", "[none] bfq", "none [bfq]"),
-    ("ethtool-c.rx-usecs", 0, 3),
-    ("ethtool-c.rx-usecs", None, 3),
-    ("tc", "qdisc noqueue", "qdisc pfifo_fast"),
-    ("crypto.cbc-aes", "cbc-aes-ce", "cbc-aes-sa2ul"),
-    ("cpu.policy0.scaling_governor", "ondemand", "schedutil"),
-    ("tcp_rmem", "4096 131072 6291456", "8192 65536 6291456"),
-    ("usb.interface", "DRIVER=usb-storage", "DRIVER=uas"),
-    ("mounted", "ext4 rw data=journal", "ext4 rw data=ordered"),
-]
-"""Settings of which either value may be the worse one."""
-NEITHER = [
-    ("mmc.ios.clock", "0 Hz", "50000000 Hz"),
-    ("net.speed", -1, 1000),
-    ("crypto.cbc-aes", None, "cbc-aes-sa2ul"),
-    ("queue.iosched.async_depth", None, 128),  # another scheduler has other files
-    ("running", 4, 1),
-    ("cpu.policy0.scaling_cur_freq", 1, 2),
-    ("ethtool-k.tx-tcp-mangleid-segmentation", "off", "on"),
-]
-"""What nobody set, or nothing uses."""
+@pytest.mark.parametrize("which", ["either way", "neither way"])
+def test_both_values_may_be_the_worse_one_or_none(which):
+    for setting, here, there in DIFFERENCES[which]:
+        known = [setting] if which == "either way" else []
+        for values in ((here, there), (there, here)):
+            assert [rule for rule, _ in differs(*values, setting)] == known
 
 
-@pytest.mark.parametrize(("setting", "here", "there"), [*EITHER, *NEITHER])
-def test_both_values_may_be_the_worse_one_or_none(setting, here, there):
-    known = [setting] if (setting, here, there) in EITHER else []
-    for values in ((here, there), (there, here)):
-        assert [rule for rule, _ in differs(*values, setting)] == known
-
-
-@pytest.mark.parametrize(
-    ("setting", "here", "there", "table", "back"),
-    [
-        ("sysctl.vm.swappiness", 10, 60, "emmc_raw_fio_1g", None),  # nothing was paged
-        ("sysctl.net/core.netdev_max_backlog", 5000, 1000, "eth_tcp", None),  # more hurts nothing
-        ("sysctl.vm.dirty_ratio", 5, 20, "emmc_raw_fio_1g", None),  # there is no page cache
-        ("sysctl.vm.dirty_ratio", 5, 20, "emmc_ext4_fio_1g", "echo '20' >/proc/sys/vm/dirty_ratio"),
-        ("queue.scheduler", "[none] bfq", "none [bfq]", "", "echo 'bfq' >$q/queue/scheduler"),
-        ("ethtool-g.RX", 64, 256, "", "ethtool -G INTERFACE rx 256"),
-        (
-            "tc",
-            "qdisc pfifo 8001: root refcnt 2 limit 2p",
-            "qdisc pfifo_fast 0: root refcnt 2 bands 3",
-            "",
-            "tc qdisc del dev INTERFACE root 2>/dev/null; true",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("setting", "here", "there", "table", "back"), DIFFERENCES["set back"])
 def test_a_difference_can_touch_the_figure_and_says_how_it_is_set_back(setting, here, there, table, back):
     states = (State(shown={setting: value}) for value in (here, there))
     found = list(facts.between(*states, "good", driver="emmc", table=table))
@@ -207,3 +111,100 @@ def test_a_setting_has_the_command_that_puts_it_back():
     assert one.proof.format_map(NAMES) == (
         "evmperf ab BOARD.yaml -k b --b 'run:echo \"212992\" >/proc/sys/net/core/rmem_max'"
     )
+
+
+# Which causes are able to carry a loss, and what two runs' machines have in common
+
+
+@pytest.mark.parametrize("name", WEIGHED["weighed"])
+def test_which_causes_are_able_to_carry_a_loss(name):
+    case = WEIGHED["weighed"][name]
+    findings = [Finding(rule, rule, **more) for rule, more in case["findings"].items()]
+    found = answers.weigh(findings, case["times"], "read_throughput", NAMES)
+    assert [{one.rule: one.part} for one in found] == case["causes"]
+    assert case.get("says", "") in str(found[0])
+
+
+@pytest.mark.parametrize("name", WEIGHED["compared"])
+def test_what_two_runs_machines_differ_in(name):
+    case = WEIGHED["compared"][name]
+    here, there = (msgspec.convert(case[side], State) for side in ("here", "there"))
+    found = list(getattr(compared, case["by"])(here, there, *case.get("with", ())))
+    assert [[one.rule, one.size] for one in found] == [case[key] for key in case.keys() & {"found"}]
+    assert all(case.get("says", "") in one.reason for one in found)
+    assert all(one.symptom == (one.rule == "machine") for one in found)
+
+
+def test_two_lost_segments_explain_nothing():
+    lost = State(counted={"tcp_sent": 825, "tcp_sent_again": 2}, seconds=12.0)
+    assert rules.judge(lost) == []
+    more = State(counted={"tcp_sent": 8250, "tcp_sent_again": 12}, seconds=60.0)
+    (one,) = rules.judge(more)
+    assert (one.rule, one.size) == ("loss", pytest.approx(1 + 50 * 12 / 8250))
+    assert answers.weigh([one], 9.0, "read_throughput", NAMES) == []
+
+
+def test_another_disk_at_work_is_said_and_the_cases_own_is_not():
+    counted = {"disk.read_sectors": 10**6, "disks.mmcblk0.read_sectors": 10**6 + 8, "shell.thread_ticks": 870}
+    assert list(compared.other_disks(State(counted=counted, seconds=10.0))) == []
+    resync = {"disks.nvme0n1.read_sectors": 1173504, "disks.sda.write_sectors": 1173504}
+    (one,) = compared.other_disks(State(counted={**counted, **resync}, seconds=10.0))
+    assert "nvme0n1 573 MiB, sda 573 MiB" in one.reason
+    assert "8.7 s" in one.reason
+
+
+def test_the_wait_of_writes_explains_no_reads():
+    there = State(counted={"disk.write_count": 100, "disk.write_ms": 100})
+    here = State(counted={"disk.write_count": 100, "disk.write_ms": 5000})
+    found = list(compared.disk(here, there, "good"))
+    assert [cause.rule for cause in answers.weigh(found, 3.0, "write_throughput", NAMES)] == ["device"]
+    assert answers.weigh(found, 3.0, "read_throughput", NAMES) == []
+
+
+def test_what_holds_in_both_runs_explains_what_it_is_more():
+    both = (Finding("host", "waited for 75%", size=4.0), Finding("host", "waited for 20%", size=1.25))
+    assert compared.beyond(both[:1], both[1:])[0].size == pytest.approx(3.2)
+    assert compared.beyond(both[1:], both[:1]) == []
+
+
+def test_the_time_that_a_boards_own_qemu_waits_for_its_host(tmp_path):
+    for pid, (parent, name, *threads) in enumerate(
+        [
+            (1, "python lab", "8000000 0 1"),
+            (10, "/lib/ld.so /bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
+            (1, "/bin/qemu-system-aarch64 of another board", "9000000 9000000 1"),
+        ],
+        10,
+    ):
+        (tmp_path / f"{pid}/task").mkdir(parents=True)
+        (tmp_path / f"{pid}/cmdline").write_text(name.replace(" ", "\0"))
+        for number, text in enumerate(threads):
+            (tmp_path / f"{pid}/task/{number}").mkdir()
+            (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
+        (tmp_path / f"{pid}/stat").write_text(f"{pid} (a name) S {parent} 1")
+    (tmp_path / "10/fd").mkdir()
+    (tmp_path / "10/fd/3").symlink_to("socket:[4711]")
+    (tmp_path / "net").mkdir()
+    row = "0: 0100007F:3039 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1"
+    (tmp_path / "net/tcp").write_text(f"  sl  local_address\n   {row}\n")
+    (tmp_path / "stat").write_text("cpu  4 1 2 900 900 1 2 0 0 0\ncpu0 4 1 2 900 900 1 2 0 0 0\n")
+    assert counters(0x3039, tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9, "host.busy_ms": 100}
+    assert counters(0x3040, tmp_path) == {}
+    assert counters(0x3039, tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("loadavg", "busy"),
+    [
+        ("0.20 0.10 0.05 1/200 4242", 1.0),
+        ("8.00 4.00 2.00 1/200 4242", 8.0),  # what ran a moment ago runs on
+        ("0.20 4.00 2.00 9/200 4242", 8.0),  # what has just begun is not in a mean of a minute
+        ("900.0 900.0 900.0 9/2000 4242", 40.0),
+        ("?", 1.0),
+    ],
+)
+def test_a_host_is_slower_by_the_processes_that_wait_for_each_processor(tmp_path, monkeypatch, loadavg, busy):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (tmp_path / "loadavg").write_text(loadavg)
+    assert slowness(tmp_path) == max(busy / 2, 1.0)
+    assert 1.0 <= slowness() <= 20.0

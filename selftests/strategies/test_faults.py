@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import threading
 
 import pytest
@@ -12,29 +11,23 @@ from labgrid.step import steps
 
 from evmperf.boards.console import powering
 from evmperf.lab import bench
+from evmperf.lab import shell as shell_module
+from evmperf.lab.console import ConsoleFlood
 from evmperf.lab.shell import EvmShellDriver
+from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError, was_ctrl_c
 from pytest_evmperf import session
 from pytest_evmperf.plugin import SESSION
+from selftests.instruments.speed.boards import burners
 
 # A lab that fails
 
 
-@pytest.fixture
-def busy_host():
-    """Four times as many processes as processors that want to run, as on a laptop that compiles."""
-    found = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (os.cpu_count() or 1))]
-    yield
-    for process in found:
-        process.kill()
-        process.wait()
-
-
-def test_a_virtual_evm_has_longer_limits_on_a_busy_host_and_the_failure_says_so(open_bench, fake, busy_host):
+def test_a_virtual_evm_has_longer_limits_on_a_busy_host_and_the_failure_says_so(open_bench, fake):
     fake.boots = ["stuck"]
-    with pytest.raises(
-        BoardError, match=r"no login prompt within (\d+) s.*; the host is busy.*times as long"
-    ) as e:
+    said = r"no login prompt within (\d+) s.*; the host is busy.*times as long"
+    # As on a laptop that compiles.
+    with burners(4 * (os.cpu_count() or 1)), pytest.raises(BoardError, match=said) as e:
         open_bench(virtual=True, K3BootStrategy={"boot_timeout": 1}).shell()
     assert int(re.search(r"within (\d+) s", str(e.value))[1]) >= 3
 
@@ -175,6 +168,71 @@ def test_a_uboot_command_that_fails_costs_itself_alone(open_bench):
         with pytest.raises(error, match=says):
             uboot.run(command, within_s)
         assert uboot.run("version", 5).text == "fine"
+
+
+# A flood
+
+
+@pytest.fixture
+def flooding(fake):
+    """Let the board say the same line when it boots, until its power is switched; returns how to
+    begin.
+    """
+    ended = threading.Event()
+
+    def flood():
+        while "boot" not in fake.typed:
+            if ended.wait(0.01):
+                return
+        switched = len(fake.switched)
+        while not ended.is_set() and len(fake.switched) == switched:
+            fake.say(b"[   12.345678] mmc0: error -110 whilst initialising SD card\r\n" * 500)
+
+    thread = threading.Thread(target=flood, daemon=True)
+    yield thread.start
+    ended.set()
+    if thread.ident:
+        thread.join(10)
+
+
+def test_a_command_that_prints_without_end_is_interrupted_and_the_shell_lives(
+    open_bench, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(limits, "REPLY_BYTES", limits.MIB)
+    monkeypatch.setattr(shell_module, "_PROMPT_S", 10)
+    shell = open_bench().shell()
+    (tmp_path / "much").write_bytes(b"all work and no play\n" * 100_000)
+    with pytest.raises(ToolError, match=r"printed more than 1 MiB.*it was interrupted"):
+        shell.run(f"cat {tmp_path}/much", 30)
+    assert shell.run("echo still here", 5).text == "still here\n"
+
+
+def test_a_flood_at_the_login_is_a_fault_of_the_board(open_bench, fake, monkeypatch, flooding):
+    monkeypatch.setattr(limits, "UNREAD_BYTES", limits.MIB)
+    fake.boots = ["stuck"]
+    bench = open_bench(K3BootStrategy={"boot_timeout": 30})
+    flooding()
+    with pytest.raises(BoardError, match=r"floods its console|more than 1 MiB"):
+        bench.shell()
+    # The next power-on begins anew, though much of the flood is still on its way.
+    assert bench.shell().run("echo again", 30).text == "again\n"
+
+
+def test_what_nobody_looked_at_is_cut_and_said(open_bench, fake, monkeypatch):
+    monkeypatch.setattr(limits, "UNREAD_BYTES", limits.MIB)
+    bench = open_bench()
+    shell = bench.shell()
+    serial = bench._console
+    fake.say(b"x" * (3 * limits.MIB))
+    with serial._news:
+        assert serial._news.wait_for(lambda: serial._error, 20)
+        assert len(serial._buffer) <= limits.MIB
+    with pytest.raises(ConsoleFlood, match="floods its console"):
+        shell.run("echo lost", 5)
+    said = [r.data for r in serial.history.records() if r.kind == "#"]
+    assert any(b"bytes cut" in text for text in said)
+    bench.abandon()
+    assert bench.shell().run("echo again", 5).text == "again\n"
 
 
 # Ctrl-C

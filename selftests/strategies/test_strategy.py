@@ -126,7 +126,7 @@ def test_a_board_that_runs_already_is_taken_as_it_is(open_bench, fake, state, th
 
 
 def test_a_state_that_there_is_not_and_a_board_that_is_not_there_are_named(open_bench):
-    bench = open_bench()
+    bench = open_bench(EvmShellDriver={"login_timeout": 1})
     with pytest.raises(UsageError, match=r"shel: .*known are off"):
         bench.force("shel")
     with pytest.raises(BoardError, match="does not answer"):
@@ -239,7 +239,7 @@ def test_a_password_that_the_board_file_lacks_is_named(open_bench, fake):
 
 def test_a_prompt_that_does_not_fit_is_shown_with_what_came(open_bench, fake):
     fake.prompt = "sh-5.2$ "
-    bench = open_bench(K3BootStrategy={"retries": 2})
+    bench = open_bench(EvmShellDriver={"login_timeout": 2}, K3BootStrategy={"retries": 2})
     with pytest.raises(BoardError, match=r"no prompt like .*root@.*shows .*sh-5\.2\$.*set `prompt`"):
         bench.shell()
     assert bench.power_cycles == 1
@@ -264,7 +264,7 @@ def test_a_boot_has_its_prompt_on_a_host_that_is_kept_from_running(open_bench, f
 
 def test_a_boot_without_uboot_has_a_boot_time_of_its_own(open_bench, fake):
     fake.boots = ["falcon", "falcon"]
-    bench = open_bench(flow="falcon")
+    bench = open_bench({"flow": "falcon"})
     boot = bench.cold_boot("")
     assert boot.error is None
     assert Phase.UBOOT_BANNER not in boot.marks

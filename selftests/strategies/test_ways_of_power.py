@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import powering
+from evmperf.boards.console.attempt import CameBack
 from evmperf.boards.console.powering import Person
 from evmperf.lab.shell import UbootShell
 from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
@@ -72,7 +73,7 @@ def test_a_person_who_does_nothing_is_a_lab_failure_that_says_how_long(open_benc
 def test_a_reset_by_software_is_warm_and_never_compared_with_cold(open_bench, fake):
     fake.pace_s = 0.1
     fake.switch(True)
-    bench = open_bench(power="reset", **NO_POWER)
+    bench = open_bench({"power": "reset"}, **NO_POWER)
     assert isinstance(bench.uboot(), UbootShell)
     boot = bench.cold_boot("")
     assert boot.error is None
@@ -121,14 +122,15 @@ def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_benc
     drivers = {name: said for name, said in RESET_LINE.items() if said is not None}
     bench = open_bench(resources=line, **drivers)
     assert (bench.board.power, bench.cold_boot("").warm) == ("switch", "")
-    bench = open_bench(resources=line, power="reset", **drivers)
+    bench._target.cleanup()  # a console server serves one
+    bench = open_bench({"power": "reset"}, resources=line, **drivers)
     assert bench.cold_boot("").warm
 
 
 def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
     fake.switch(True)
     fake._state = "dead"
-    bench = open_bench(power="reset", **NO_POWER)
+    bench = open_bench({"power": "reset"}, EvmShellDriver={"login_timeout": 1}, **NO_POWER)
     with pytest.raises(BoardError, match="by hand"):
         bench.uboot()
 
@@ -150,3 +152,47 @@ def test_a_foreign_uboot_is_told_nothing_of_tis(open_bench, fake):
     assert bench.cold_boot("").error is None
     assert "optargs" in " ".join(fake.typed)
     assert not {"mmcdev", "bootpart"} & set(" ".join(fake.typed).replace(";", " ").split())
+
+
+# What is done before each power-on
+
+
+def test_before_each_power_on_with_the_power_off(open_bench, fake):
+    bench = open_bench()
+    seen = []
+    bench.before_power_on(lambda: seen.append(fake.is_on))
+    bench.shell()
+    assert seen == [False]
+    bench.abandon()
+    bench.shell()
+    assert seen == [False, False]
+
+
+def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_bench, fake):
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    tries = []
+
+    def refuse():
+        tries.append(1)
+        error = LabError("the card is gone")
+        error.permanent = True
+        raise error
+
+    bench.before_power_on(refuse)
+    with pytest.raises(LabError, match="the card is gone"):
+        bench.shell()
+    assert tries == [1]
+    assert not fake.is_on
+
+
+@pytest.mark.parametrize(
+    ("said", "permanent"),
+    [
+        (" ** fs_devread read error - block", False),
+        ("Timeout for status update: 00000001 00000001", False),
+        ("Failed to load '/boot/Image'", True),
+        ("Bad Linux ARM64 Image magic!", True),
+    ],
+)
+def test_a_medium_that_did_not_answer_u_boot_is_worth_another_power_cycle(said, permanent):
+    assert CameBack("boot", f"boot\r\n{said}\r\n=> ").permanent == permanent

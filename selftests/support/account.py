@@ -1,7 +1,5 @@
 """What a run of the tests says: failures at once, tests without cases, and where the time went."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import pytest
@@ -10,7 +8,7 @@ SHARED = "shared/"
 """In the reason of a skip by `seeds.needs`."""
 
 
-def check_parameters(item: pytest.Item) -> None:
+def check_parameters(item):
     """Raise pytest.UsageError for a test over data of the project, of which there is none.
 
     Pytest skips it in silence.
@@ -21,11 +19,11 @@ def check_parameters(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} has no cases: data of the project is missing")
 
 
-def of_parts(reporter: pytest.TerminalReporter) -> list[str]:
+def of_parts(reporter):
     """Lines: seconds of setup, call and teardown by folder of the tests and by worker."""
-    parts: Counter[str] = Counter()
-    workers: Counter[str] = Counter()
-    tests: defaultdict[str, set[str]] = defaultdict(set)
+    parts = Counter()
+    workers = Counter()
+    tests = defaultdict(set)
     for reports in reporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
@@ -38,7 +36,7 @@ def of_parts(reporter: pytest.TerminalReporter) -> list[str]:
     return [*lines, f"Busy: {busy}"]
 
 
-def _part(nodeid: str) -> str:
+def _part(nodeid):
     """The folder of a test, or its file where it is in none."""
     folders = nodeid.partition("::")[0].split("/")
     return folders[1] if len(folders) > 2 else folders[-1]

@@ -1,10 +1,5 @@
 """Runs of made-up boots, with the console of each."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-
 from evmperf.benchmarks.families.boot import record
 from evmperf.boards.console.marks import ObservedBoot, Phase, find, seconds
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
@@ -12,13 +7,11 @@ from evmperf.measure.runs.spool import append_records
 from evmperf.model.results import Sample
 from selftests.support import spools
 
-Said = Iterable[tuple[float, str]]
-"""What a board says: seconds since power-on, and text."""
 LOADER = ((0.1, "U-Boot 2025.01 (Jan 01 2025)\r\n"), (0.9, "\r\nStarting kernel ...\r\n"))
 
 
-def written(folder: Path, boots: Sequence[Said], name: str = "r1", **facts: object) -> Path:
-    """The folder of a run with one case of boots, 100 s apart."""
+def written(folder, boots, name="r1", **facts):
+    """The folder of a run with one case of boots, 100 s apart: of each, seconds since power-on and texts."""
     run = spools.a_run(board="j7200-evm", profile="full", id=name)
     for fact, value in facts.items():
         setattr(run.facts, fact, value)

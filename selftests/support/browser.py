@@ -1,20 +1,16 @@
 """A headless Chromium, and the rules of accessibility to hold pages against."""
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 _AXE = Path(__file__).parents[1] / "npm/node_modules/axe-core/axe.min.js"
 _CHROMIUM = Path("/usr/bin/chromium")
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium():
     """Debian's; `make browser` brings it. There is no skipping."""
     assert _CHROMIUM.exists(), "these tests need Chromium: make browser"
     with sync_playwright() as playwright:
@@ -25,17 +21,17 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def offline(browser: Browser, within: str = "") -> Iterator[Callable[..., Page]]:
+def offline(browser, within=""):
     """A function that opens an address without a network in a window of some size; it fails for a page that
     asks for anything but itself or what is `within` an address, and in the end for errors of scripts.
     """
     contexts, errors = [], []
 
-    def opened(address: str, viewport: dict[str, int], **options: Any) -> Page:
+    def opened(address, viewport, **options):
         context = browser.new_context(viewport=viewport, offline=True, **options)
         contexts.append(context)
         sheet = context.new_page()
-        asked: list[str] = []
+        asked = []
         sheet.on("request", lambda request: asked.append(request.url))
         sheet.on("pageerror", lambda error: errors.append(str(error)))
         sheet.goto(address)
@@ -48,11 +44,11 @@ def offline(browser: Browser, within: str = "") -> Iterator[Callable[..., Page]]
     assert errors == []
 
 
-def violations(page: Page) -> list[str]:
+def violations(page):
     """What axe finds wrong, a line each."""
     assert _AXE.exists(), "these tests need axe-core: make browser"
     page.add_script_tag(path=_AXE)
-    found: dict[str, Any] = page.evaluate("axe.run()")
+    found = page.evaluate("axe.run()")
     return [
         f"{violation['id']}: {violation['help']}: {node['html'][:200]}"
         for violation in found["violations"]

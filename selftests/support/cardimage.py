@@ -15,7 +15,7 @@ from pathlib import Path
 
 from evmperf_virtual import image, rootfs
 from evmperf_virtual.recipe import Recipe
-from evmperf_virtual.steps import BuildSteps, Progress, make_ext4
+from evmperf_virtual.steps import BuildSteps, make_ext4
 
 _MIB = 1 << 20
 _SECTOR = 512
@@ -25,12 +25,12 @@ _UBOOT_BANNER = rb"(U-Boot 20\d\d\.\d\d[^\0\n(]*\(\w{3} )\d\d( )"
 """The day of the date in U-Boot's first line."""
 
 
-def name(variant: str, number: int) -> str:
+def name(variant, number):
     """What a release is called, as its file and as its BUILD_ID."""
     return f"{variant}-2026.{number:02}"
 
 
-def build(variant: str, number: int, target: Path, progress: Progress) -> None:
+def build(variant, number, target, progress):
     """Make the compressed image of a release, with a number from 1 to 9, of a variant whose recipe has a
     section `release`.
     """
@@ -47,7 +47,7 @@ def build(variant: str, number: int, target: Path, progress: Progress) -> None:
         steps.run(["zstd", "-qfT0", raw, "-o", target], "Compressing a release", "image")
 
 
-def _make(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], work: Path, number: int) -> Path:
+def _make(recipe, steps, parts, work, number):
     """Make the raw image of a release in the folder `work` of the parts of an image; returns its file."""
     spec, root, raw, loader = recipe.data["release"], work / "root", work / "card.img", work / "u-boot.bin"
     release = json.loads((parts["kernel"] / "facts.json").read_text())["kernel"]
@@ -83,7 +83,7 @@ def _make(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], work: Path,
     return raw
 
 
-def _numbered(program: bytes, pattern: bytes, number: str) -> bytes:
+def _numbered(program, pattern, number):
     """A program with the number between the two groups of a pattern."""
     done, count = re.subn(pattern, rb"\g<1>" + number.encode() + rb"\g<2>", program)
     assert count, "no banner: run `evmperf virtual build --force`"

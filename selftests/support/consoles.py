@@ -2,20 +2,16 @@
 the strategy uses them, without a board that plays it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from evmperf.boards.console import booted
 from evmperf.boards.console.attempt import CameBack, NotReached
-from evmperf.boards.console.marks import Phase, find
+from evmperf.boards.console.marks import find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
-from evmperf.boards.console.signs import Alarm, diagnose
+from evmperf.boards.console.signs import diagnose
 from evmperf.boards.console.watch import Watch
 from evmperf.boards.prompts import LOGIN_PROMPT
-from evmperf.model.records import BootMark
 
 _HOST_STAMP = re.compile(rb"^\[\d{4}-\d\d-\d\d [\d:.]+\] ?", re.MULTILINE)
 _NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
@@ -36,7 +32,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
-def recorded(path: Path) -> bytes:
+def recorded(path):
     """A console that was copied into a text file, as it went over the wire."""
     data = path.read_bytes()
     for name, byte in _NAMED.items():
@@ -47,14 +43,14 @@ def recorded(path: Path) -> bytes:
     return data.replace(b"\n", b"\r\n")
 
 
-def marks(text: bytes) -> dict[Phase, BootMark]:
+def marks(text):
     """The marks of a boot that begins at power-on and says a line each ms."""
     times = enumerate(text.splitlines(keepends=True), 1)
     said = [ConsoleRecord(at * 10**6, at, "<", line) for at, line in times]
     return find([ConsoleRecord(0, 0, "#", POWER_ON.encode()), *said], LOGIN_PROMPT)
 
 
-def verdict(text: bytes, size: int = 115) -> Verdict:
+def verdict(text, size=115):
     """Feed a boot that begins at power-on in pieces of so many bytes."""
     watch = Watch()
     watch.await_uboot()
@@ -80,16 +76,16 @@ def verdict(text: bytes, size: int = 115) -> Verdict:
     return _ended("time", late, watch) if started else _hangs(watch)
 
 
-def _hangs(watch: Watch) -> Verdict:
+def _hangs(watch):
     return _ended("hang", NotReached(f"the boot hangs in {watch.phase}", watch.output), watch)
 
 
-def _fed(watch: Watch, text: bytes, size: int) -> Verdict | None:
+def _fed(watch, text, size):
     alarms = (watch.feed(text[at : at + size]) for at in range(0, len(text), size))
-    alarm: Alarm | None = next(filter(None, alarms), None)
+    alarm = next(filter(None, alarms), None)
     return alarm and Verdict("alarm", alarm.name, str(alarm.kind), str(alarm), None)
 
 
-def _ended(what: str, error: NotReached, watch: Watch) -> Verdict:
+def _ended(what, error, watch):
     cause = diagnose(watch.output.rstrip().removesuffix("=>") if what == "back" else watch.output)
     return Verdict(what, cause.name if cause else "", str(error.kind), str(error))

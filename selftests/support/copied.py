@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from pathlib import Path
 
 from selftests.support import programs
 
@@ -10,13 +9,13 @@ _NOT_OURS = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "node_mo
 _MADE = ("results", "build", "*.egg-info")
 
 
-def copy(folder: Path) -> Path:
+def copy(folder):
     """Copy the checkout to a folder that is not there yet."""
     ignored = shutil.ignore_patterns(*_NOT_OURS, *_MADE)
     return shutil.copytree(programs.REPOSITORY, folder, ignore=ignored, symlinks=True)
 
 
-def python(folder: Path, *words: str) -> str:
+def python(folder, *words):
     """Run Python in a copy, on the copy's evmperf; its output."""
     path = f"{folder}:{folder}/virtual-evm"
     done = programs.run(sys.executable, *words, cwd=folder, PYTHONPATH=path, LG_PLACE="somewhere")

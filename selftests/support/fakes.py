@@ -2,7 +2,6 @@
 
 import subprocess
 
-from evmperf.boards.board import Board
 from evmperf.boards.console.marks import ObservedBoot, find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.measure.bench import ShellReply
@@ -72,7 +71,7 @@ class LocalBench:
     exceptions in `reach` are raised instead of a shell.
     """
 
-    def __init__(self, board: Board, shell, *, reach=(), boots=(), tester=None, meter=None):
+    def __init__(self, board, shell, *, reach=(), boots=(), tester=None, meter=None):
         self.board = board
         self._tester = tester
         self._meter = meter

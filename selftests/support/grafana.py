@@ -1,14 +1,10 @@
 """Grafana's part in a query: its variables and its range, put in as text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from evmperf.publish.influx.client import Config
 from selftests.support import spools
 from selftests.support.influxd import flux
 
@@ -19,7 +15,7 @@ DAY = timedelta(days=1)
 START = datetime.fromtimestamp(spools.START_NS / 1e9, UTC)
 
 
-def interpolated(query: str, config: Config, values: Values, begin: datetime, end: datetime) -> str:
+def interpolated(query, config, values, begin, end):
     """The text that Grafana sends; fails for a variable that the dashboard does not have."""
     query = re.sub(r"\$\{(\w+):regex\}", lambda m: _regex(values[m[1]]), query)
     query = re.sub(r"\$\{(\w+)\}", lambda m: values[m[1]][0], query)
@@ -38,7 +34,7 @@ def interpolated(query: str, config: Config, values: Values, begin: datetime, en
 _PIXELS = 1000
 
 
-def _regex(values: list[str]) -> str:
+def _regex(values):
     """Grafana's format `regex`: escaped, several in brackets; the value of All stands as it is."""
     if values == [ALL]:
         return ALL
@@ -49,9 +45,7 @@ def _regex(values: list[str]) -> str:
 ALL = ".*"
 
 
-def choose(
-    dashboard: Mapping[str, Any], config: Config, given: Values, begin: datetime, end: datetime
-) -> dict[str, list[str]]:
+def choose(dashboard, config, given, begin, end):
     """What the variables' own queries give, in their order; single ones take the first."""
     values: dict[str, list[str]] = {}
     for variable in dashboard["templating"]["list"]:
@@ -68,7 +62,7 @@ def choose(
     return values
 
 
-def panels(dashboard: Mapping[str, Any]) -> list[dict[str, Any]]:
+def panels(dashboard):
     """All panels with queries, those of folded rows among them."""
     whole = [p for panel in dashboard["panels"] for p in (panel, *panel.get("panels", ()))]
     return [panel for panel in whole if panel.get("targets")]

@@ -1,7 +1,5 @@
 """A real InfluxDB of our own: started, frozen, killed, with its disk full."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
@@ -10,9 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import requests
 
@@ -23,12 +19,12 @@ from selftests.support.ports import free_port
 ORG, TOKEN = "lab", "a-token-that-must-not-show"
 
 
-def built(version: str) -> list[Path]:
+def built(version):
     """The servers of a version that `make influxd` leaves, the newest last."""
     return sorted((cache_dir() / "influxd").glob(f"{version}-*/influxd"), key=lambda p: p.stat().st_mtime)
 
 
-def binary() -> Path:
+def binary():
     """The server of version $INFLUXD that `make influxd` leaves, else one on PATH; there is no skipping."""
     version = os.environ.get("INFLUXD", "2.10")
     there = built(version)
@@ -40,7 +36,7 @@ def binary() -> Path:
 class Influxd:
     """The server, with its data in `folder`; with `small`, on a disk of that many bytes."""
 
-    def __init__(self, folder: Path, small: int = 0) -> None:
+    def __init__(self, folder, small=0):
         self.folder = folder
         self._small = small
         self.port = free_port()
@@ -48,7 +44,7 @@ class Influxd:
         self._process: subprocess.Popen[bytes] | None = None
         self._buckets = 0
 
-    def start(self) -> None:
+    def start(self):
         self.folder.mkdir(exist_ok=True)
         command = [
             str(binary()),
@@ -67,7 +63,7 @@ class Influxd:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self._wait()
 
-    def _wait(self) -> None:
+    def _wait(self):
         assert self._process
         deadline = time.monotonic() + 60
         while True:
@@ -78,18 +74,18 @@ class Influxd:
             assert time.monotonic() < deadline, "influxd does not answer"
             time.sleep(0.05)
 
-    def setup(self) -> None:
+    def setup(self):
         """Make organisation and token, once for a new data folder."""
         self.api("setup", username="lab", password="selftests", org=ORG, bucket="first", token=TOKEN)
 
-    def api(self, path: str, **body: Any) -> Any:
+    def api(self, path, **body):
         header = {"Authorization": f"Token {TOKEN}"}
         method, url = "POST" if body else "GET", f"{self.url}/api/v2/{path}"
         reply = requests.request(method, url, json=body or None, headers=header, timeout=30)
         reply.raise_for_status()
         return reply.json()
 
-    def bucket(self, retention_s: int = 0) -> Config:
+    def bucket(self, retention_s=0):
         """A new bucket, empty."""
         self._buckets += 1
         name = f"bucket{self._buckets}"
@@ -99,20 +95,20 @@ class Influxd:
         return Config(self.url, ORG, name, TOKEN)
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         assert self._process
         return self._process.pid
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number):
         os.kill(self.pid, number)
 
-    def restart_on_small_disk(self) -> None:
+    def restart_on_small_disk(self):
         """Kill the server and leave the disk as it is."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGKILL)
         self._wait()
 
-    def stop(self) -> None:
+    def stop(self):
         """Kill it without warning."""
         if self._process:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -121,7 +117,7 @@ class Influxd:
 
 
 @contextlib.contextmanager
-def running(folder: Path, small: int = 0) -> Iterator[Influxd]:
+def running(folder, small=0):
     server = Influxd(folder, small)
     try:
         server.start()
@@ -131,7 +127,7 @@ def running(folder: Path, small: int = 0) -> Iterator[Influxd]:
         server.stop()
 
 
-def points(config: Config, measurement: str = "", **tags: str) -> int:
+def points(config, measurement="", **tags):
     """How many points the bucket has (each counted once, by a field that samples or all others have)."""
     which = "".join(f' and r.{name} == "{value}"' for name, value in tags.items())
     named = f'r._measurement == "{measurement}"' if measurement else "true"
@@ -144,7 +140,7 @@ from(bucket: bucket) |> range(start: 0)
         return sum(row["_value"] for row in store.query(flux))
 
 
-def flux(config: Config, query: str) -> list[dict[str, str]]:
+def flux(config, query):
     """The rows of a query as the server's CSV has them, sent as Grafana sends it."""
     url, header = f"{config.url}/api/v2/query?org={config.org}", {"Authorization": f"Token {config.token}"}
     body = {"query": query, "type": "flux", "dialect": {"header": True}}

@@ -1,12 +1,9 @@
 """A bench instrument on a TCP port that speaks SCPI, and can misbehave."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket
 import threading
-from collections.abc import Callable
 
 IDENTITY = "evmperf,Selftest Meter,0815,1.0"
 OVERLOAD = "+9.90000000E+37"
@@ -14,7 +11,7 @@ OVERLOAD = "+9.90000000E+37"
 _QUERY = re.compile(rb"MEAS(?:URE)?:(VOLT|CURR)(?:\:DC)?\? \(@(\d+)\)")
 
 
-def scpi(value: float) -> str:
+def scpi(value):
     """A number as instruments print it."""
     return f"{value:+.8E}"
 
@@ -26,23 +23,23 @@ class Instrument:
     for silence, or raises ConnectionError to hang up. Everything asked is kept in `asked`.
     """
 
-    def __init__(self, measure: Callable[[str, int], str | None]) -> None:
+    def __init__(self, measure):
         self.measure = measure
-        self.asked: list[str] = []
-        self._clients: list[socket.socket] = []
+        self.asked = []
+        self._clients = []
         self._server = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._server.getsockname()[1]
+        self.port = self._server.getsockname()[1]
         self.visa = f"TCPIP::127.0.0.1::{self.port}::SOCKET"
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)  # a thread waits in accept
         self._server.close()
         for client in self._clients:
             client.close()
 
-    def _serve(self) -> None:
+    def _serve(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._server.accept()
@@ -51,9 +48,9 @@ class Instrument:
                     for line in lines:
                         self._answer(client, line.strip())
 
-    def _answer(self, client: socket.socket, line: bytes) -> None:
+    def _answer(self, client, line):
         self.asked.append(line.decode())
-        answer: str | None = None
+        answer = None
         if line == b"*IDN?":
             answer = IDENTITY
         elif match := _QUERY.fullmatch(line):

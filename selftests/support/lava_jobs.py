@@ -1,19 +1,15 @@
 """Jobs of made-up benchmarks, run here by LAVA's own test shell scripts instead of on a board."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.boards.board import Board
 from evmperf.commands.lava import joblog
 from evmperf.commands.lava.render import HEADER_SCHEMA, JobRequest, render
 from evmperf.commands.lava.selection import JobKind, select, steps_of
@@ -73,7 +69,7 @@ CATALOGUE = {
 }
 
 
-def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
+def run(board, lava_shell, folder, keyword):
     """The output of a native job of these benchmarks, as LAVA's runner starts its test shell."""
     chosen = select(board, JobKind.NATIVE, "quick", keyword)
     job = yaml.safe_load(render(board, chosen, JobRequest(JobKind.NATIVE, keyword)))
@@ -104,11 +100,11 @@ def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
     return done.stdout
 
 
-def log(output: str, *more: dict[str, object]) -> str:
+def log(output, *more):
     """A job's log whose board printed this, and then what `more` says: a line a millisecond, each step's
     output when it ended by the board's clock.
     """
-    entries: list[dict[str, object]] = [{"lvl": "target", "msg": line} for line in output.splitlines()]
+    entries = [{"lvl": "target", "msg": line} for line in output.splitlines()]
     entries += [{"lvl": "results", "msg": message} for message in more]
     moment, booted, text = BEGAN, 0.0, ""
     for entry, after in zip(entries, [*entries[1:], {}], strict=True):
@@ -120,7 +116,7 @@ def log(output: str, *more: dict[str, object]) -> str:
     return text
 
 
-def answered(board: Board, answer: str, **changes: str) -> str:
+def answered(board, answer, **changes):
     """The log of a job whose board gave this answer to each step."""
     header = {
         "schema": HEADER_SCHEMA,

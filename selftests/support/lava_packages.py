@@ -1,17 +1,11 @@
 """LAVA's own schemas, device templates and test shell: its Debian packages, unpacked only."""
 
-from __future__ import annotations
-
 import copy
 import fcntl
 import shutil
 import sys
 import types
-from collections.abc import Callable
-from pathlib import Path
-from typing import Self
 
-import pytest
 from evmperf_virtual.debian import DebianArchive
 from evmperf_virtual.steps import BuildSteps
 
@@ -22,7 +16,7 @@ from selftests.support.lavalab import SUITE
 PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 
 
-def unpacked() -> Path:
+def unpacked():
     """The root of the unpacked packages, fetched once into the cache."""
     folder = folders.cache_dir() / "lava"
     steps = BuildSteps(folder / "logs", print)
@@ -41,7 +35,7 @@ def unpacked() -> Path:
 class Checker:
     """LAVA's two schemas for jobs and its one for devices; each method returns what is wrong."""
 
-    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root, patch):
         patch.syspath_prepend(str(root / "usr/lib/python3/dist-packages"))
         settings = types.SimpleNamespace(EXTRA_CONTEXT_VARIABLES=[])
         # All that the schema takes from Django.
@@ -57,28 +51,28 @@ class Checker:
         self._folders = [DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
         self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(self._folders))
 
-    def with_types(self, folder: Path) -> Self:
+    def with_types(self, folder):
         """The same with a folder of device types more."""
         found = copy.copy(self)
         loader = type(self.templates.loader)([folder, *self._folders])
         found.templates = self.templates.overlay(loader=loader)
         return found
 
-    def strict(self, job: object) -> str:
+    def strict(self, job):
         """As `lava-schema.py job --strict`."""
         return self._said(self._validate, job, strict=True)
 
-    def submission(self, job: object) -> str:
+    def submission(self, job):
         """As the server does when a job is submitted."""
         return self._said(self._server.validate_submission, job)
 
-    def device(self, dictionary: object) -> str:
+    def device(self, dictionary):
         """As `lava-schema.py device`, and as the server does."""
         return self._said(self._device.validate, dictionary) or self._said(
             self._server.validate_device, dictionary
         )
 
-    def _said(self, check: Callable[..., object], *what: object, **how: object) -> str:
+    def _said(self, check, *what, **how):
         try:
             check(*what, **how)
         except (self._invalid, self._server.SubmissionException) as error:

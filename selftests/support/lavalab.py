@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -56,17 +55,17 @@ class Lab:
     url: str
 
     @property
-    def token(self) -> str:
+    def token(self):
         """The token of the lab's own user; raises OSError when it is gone, or not there yet."""
         return (folder() / "shared/token").read_text().strip()
 
 
-def folder() -> Path:
+def folder():
     """The folder of the running lab (absolute), which may not exist."""
     return folders.state_dir().absolute() / "lava-lab"
 
 
-def running() -> Lab | None:
+def running():
     """The lab that runs on this machine for this user, None without one."""
     try:
         lab = Lab(**json.loads((folder() / "lab.json").read_text()))
@@ -75,7 +74,7 @@ def running() -> Lab | None:
     return lab if _pid_started(lab.pid) == lab.pid_started else None
 
 
-def _pid_started(pid: int) -> int | None:
+def _pid_started(pid):
     """When the process started, in clock ticks since boot; None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -85,7 +84,7 @@ def _pid_started(pid: int) -> int | None:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
+def up(progress, variant=boards.DEFAULT_NAME):
     """Start the lab unless it runs; `variant` is LAVA's own virtual EVM. Raises LabError."""
     lab = running()
     if lab:
@@ -109,7 +108,7 @@ def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> L
         raise
 
 
-def down() -> bool:
+def down():
     """Stop the lab and its boards; False if none ran."""
     lab = running()
     if lab:
@@ -125,7 +124,7 @@ def down() -> bool:
 
 
 @contextlib.contextmanager
-def started(tmp_path_factory: pytest.TempPathFactory, variant: str) -> Iterator[Lab]:
+def started(tmp_path_factory, variant):
     """A lab of a test's own, with a state folder of its own."""
     state = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
@@ -139,7 +138,7 @@ def started(tmp_path_factory: pytest.TempPathFactory, variant: str) -> Iterator[
             down()
 
 
-def _share(state: Path, variant: str) -> dict[str, str | int]:
+def _share(state, variant):
     """Put there what is the same folder inside the lab and outside; returns what its scripts have to know."""
     shared = state / "shared"
     host = LabClient(HOST).record
@@ -174,7 +173,7 @@ def _share(state: Path, variant: str) -> dict[str, str | int]:
     return ports
 
 
-def _start(system: Path, state: Path, port: str | int, progress: Callable[[str], None]) -> Lab:
+def _start(system, state, port, progress):
     alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL"]
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
@@ -188,7 +187,7 @@ def _start(system: Path, state: Path, port: str | int, progress: Callable[[str],
     lab = Lab(process.pid, _pid_started(process.pid) or 0, f"http://127.0.0.1:{port}")
     (state / "lab.json").write_text(json.dumps(asdict(lab)))
 
-    def ready() -> bool:
+    def ready():
         if process.poll() is not None:
             last = (state / "log/lab.log").read_text(errors="replace").strip().splitlines()[-3:]
             raise LabError(f"LAVA did not start: {' | '.join(last)}; see {state}/log")
@@ -204,7 +203,7 @@ def _start(system: Path, state: Path, port: str | int, progress: Callable[[str],
     return lab
 
 
-def _wait(condition: Callable[[], bool], seconds: float, failure: str) -> None:
+def _wait(condition, seconds, failure):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -212,7 +211,7 @@ def _wait(condition: Callable[[], bool], seconds: float, failure: str) -> None:
         time.sleep(0.2)
 
 
-def _root_file_system(progress: Callable[[str], None]) -> Path:
+def _root_file_system(progress):
     """The root file system's folder, built once (about three minutes, 1.7 GB). Raises LabError."""
     if os.geteuid() != 0:
         raise LabError("the LAVA lab runs in a chroot: start it as root")
@@ -235,7 +234,7 @@ def _root_file_system(progress: Callable[[str], None]) -> Path:
     return final
 
 
-def _make(target: Path, packages: list[str], install: str, steps: BuildSteps) -> None:
+def _make(target, packages, install, steps):
     if not shutil.which("mmdebstrap"):
         listed = _SCRIPTS / "host-packages.txt"
         raise LabError(f"mmdebstrap is missing: `make lava-lab` installs what {listed} lists")
@@ -261,7 +260,7 @@ def _make(target: Path, packages: list[str], install: str, steps: BuildSteps) ->
     steps.run(["chroot", target, "apt-get", "clean"], "Tidying up", "lava-rootfs")
 
 
-def main(words: list[str]) -> int:
+def main(words):
     """Start or stop the lab, and say how evmperf finds it."""
     if words == ["down"]:
         print("LAVA stopped" if down() else "LAVA was not running")

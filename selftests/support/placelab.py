@@ -1,7 +1,5 @@
 """A Labgrid lab on loopback: coordinator, exporter, and as many scripted boards as asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import getpass
@@ -12,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,7 +41,7 @@ QUICK = {
 }
 
 
-def until(holds: Callable[[], bool], seconds: float = 120.0) -> float:
+def until(holds, seconds=120.0):
     """Wait for something, on a loaded host as many times longer; how long it took, in seconds."""
     began = time.monotonic()
     while not holds():
@@ -60,23 +57,23 @@ class Visitor(labgrid_client.ClientSession):
 
     host = user = ""
 
-    def __attrs_post_init__(self) -> None:
+    def __attrs_post_init__(self):
         super().__attrs_post_init__()
         options = [("grpc.use_local_subchannel_pool", 1)]
         self.channel = aio.insecure_channel(self.address, options=options)
         self.stub = rpc.CoordinatorStub(self.channel)
 
-    def gethostname(self) -> str:
+    def gethostname(self):
         return self.host
 
-    def getuser(self) -> str:
+    def getuser(self):
         return self.user
 
 
 class PlaceLab:
     """`boards` and `switches` by place; the environment for whoever works in this lab."""
 
-    def __init__(self, folder: Path, places: dict[str, dict[str, str]]) -> None:
+    def __init__(self, folder, places):
         self.folder = folder
         self.places = places
         self.address = f"127.0.0.1:{free_port()}"
@@ -99,26 +96,26 @@ class PlaceLab:
         self._talk("me", self._create)
         self.start_exporter()
 
-    def _resources(self, name: str) -> dict[str, dict[str, object]]:
+    def _resources(self, name):
         return console_and_power(self.boards[name].port, self.switches[name].port, 1_500_000)
 
-    def start_coordinator(self) -> None:
+    def start_coordinator(self):
         self._start("coordinator", "--listen", self.address)
         host, port = self.address.split(":")
 
-        def answers() -> bool:
+        def answers():
             with socket.socket() as probe:
                 return probe.connect_ex((host, int(port))) == 0
 
         until(answers)
 
-    def start_exporter(self) -> None:
+    def start_exporter(self):
         export = ["--coordinator", self.address, "--name", "lab", "--hostname", "127.0.0.1"]
         self._start("exporter", *export, "exporter.yaml")
         wanted = 2 * len(self.boards)
         until(lambda: self.client("", "resources").count("lab/") == wanted)
 
-    def restart(self) -> None:
+    def restart(self):
         """Start coordinator and exporter anew, as a host's service manager does.
 
         Labgrid's coordinator saves its places every 15 s: those younger than that are made again.
@@ -129,12 +126,12 @@ class PlaceLab:
         self._talk("me", self._create)
         self.start_exporter()
 
-    def end(self, server: str) -> None:
+    def end(self, server):
         """Kill coordinator or exporter."""
         self.servers[server].kill()
         self.servers.pop(server).wait()
 
-    def client(self, place: str, *arguments: str, user: str = "") -> str:
+    def client(self, place, *arguments, user=""):
         """Run Labgrid's own client, as `user` if given; what it prints.
 
         It runs in this process: one of its own needs a second to start, and a test asks often.
@@ -142,7 +139,7 @@ class PlaceLab:
         words = [*(["-p", place] if place else []), *arguments]
         given = labgrid_client.get_parser().parse_args(words)
 
-        async def run(session: Visitor) -> None:
+        async def run(session):
             session.args, session.prog = given, "labgrid-client"
             done = given.func(session)
             if inspect.isawaitable(done):
@@ -152,15 +149,15 @@ class PlaceLab:
             self._talk(user or self.environment.get("LG_USERNAME", getpass.getuser()), run)
         return said.getvalue()
 
-    def holder(self, place: str) -> str:
+    def holder(self, place):
         """Who holds a place, as the coordinator says; "" for nobody."""
 
-        async def look(session: Visitor) -> str:
+        async def look(session):
             return session.get_place(place).acquired or ""
 
         return self._talk("me", look)
 
-    async def _create(self, session: Visitor) -> None:
+    async def _create(self, session):
         """Make the places that the coordinator does not know."""
         stub = session.stub
         for name, tags in self.places.items():
@@ -171,10 +168,10 @@ class PlaceLab:
             await stub.AddPlaceMatch(pb.AddPlaceMatchRequest(placename=name, pattern=pattern))
             await stub.SetPlaceTags(pb.SetPlaceTagsRequest(placename=name, tags=tags))
 
-    def _talk(self, user: str, what: Callable[[Visitor], Awaitable[T]]) -> T:
+    def _talk(self, user, what):
         """Do something with the coordinator as a user of that name."""
 
-        async def talk() -> T:
+        async def talk():
             session = Visitor(self.address, asyncio.get_running_loop())
             session.host, session.user = self.environment.get("LG_HOSTNAME", socket.gethostname()), user
             await session.start()
@@ -187,13 +184,13 @@ class PlaceLab:
 
         return asyncio.run(talk())
 
-    def kick(self, place: str, user: str) -> float:
+    def kick(self, place, user):
         """Take a place away from its holder, in one go, as a colleague of that name would.
 
         Returns when it was asked for, on the monotonic clock.
         """
 
-        async def take(session: Visitor) -> float:
+        async def take(session):
             asked = time.monotonic()
             await session.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=place))
             await session.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place))
@@ -201,7 +198,7 @@ class PlaceLab:
 
         return self._talk(user, take)
 
-    def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
+    def board_file(self, path, features=None, **options):
         """A board file for any place of this lab, named by $LG_PLACE."""
         data = yamlfile.read(boards.ENV_DIR / "virtual.yaml")
         main = data["targets"]["main"]
@@ -224,13 +221,13 @@ class PlaceLab:
         path.write_text(text.replace("name: '@PLACE@'", "name: !template $LG_PLACE"))
         return path
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name, *arguments):
         with (self.folder / f"{name}.log").open("ab") as log:
             self.servers[name] = subprocess.Popen(
                 [BIN / f"labgrid-{name}", *arguments], cwd=self.folder, stdout=log, stderr=log
             )
 
-    def close(self) -> None:
+    def close(self):
         for server in list(self.servers):
             self.end(server)
         for switch in self.switches.values():

@@ -1,7 +1,5 @@
 """TCP ports for servers that selftests start, or that nobody shall answer at."""
 
-from __future__ import annotations
-
 import random
 import socket
 
@@ -11,7 +9,7 @@ import socket
 _PORTS = range(10_000, 32_000)
 
 
-def free_port() -> int:
+def free_port():
     """A TCP port of this machine that nobody uses."""
     while True:
         number = random.SystemRandom().choice(_PORTS)

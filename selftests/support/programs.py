@@ -1,12 +1,9 @@
 """Programs in processes of their own that run to their end."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pexpect
@@ -16,14 +13,7 @@ from evmperf.measure.hostload import slowness
 REPOSITORY = Path(__file__).parents[2]
 
 
-def run(
-    *words: object,
-    cwd: Path = REPOSITORY,
-    environment: Mapping[str, str] | None = None,
-    timeout_s: float = 600.0,
-    check: bool = False,
-    **variables: str,
-) -> subprocess.CompletedProcess[str]:
+def run(*words, cwd=REPOSITORY, environment=None, timeout_s=600.0, check=False, **variables):
     """Run a program that has nothing to read and whose output is text, in an environment, this process's by
     default, with these variables more; `timeout_s` is on an idle host.
     """
@@ -39,19 +29,17 @@ def run(
     )
 
 
-def evmperf(*words: object, **more) -> subprocess.CompletedProcess[str]:
+def evmperf(*words, **more):
     """Run `evmperf`; `more` is for `run`."""
     return run(sys.executable, "-m", "evmperf", *words, **more)
 
 
-def pytest(*words: object, **more) -> subprocess.CompletedProcess[str]:
+def pytest(*words, **more):
     """Run pytest."""
     return run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, **more)
 
 
-def at_terminal(
-    *words: object, replies: Sequence[tuple[str, str]] = (), timeout_s: float = 300.0
-) -> tuple[int | None, str]:
+def at_terminal(*words, replies=(), timeout_s=300.0):
     """Run `evmperf` on a terminal of 160 columns, where a person replies to prompts (regular expressions)
     with lines; its exit status and the text that was shown. `timeout_s` is on an idle host, for each reply.
     """
@@ -68,9 +56,7 @@ def at_terminal(
     return person.exitstatus, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
 
 
-def start(
-    log: Path, *words: object, environment: Mapping[str, str] | None = None, **variables: str
-) -> subprocess.Popen[bytes]:
+def start(log, *words, environment=None, **variables):
     """Start a program whose output goes to the end of a file."""
     with log.open("ab") as file:
         return subprocess.Popen(
@@ -85,7 +71,7 @@ def start(
         )
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process):
     """Kill it if it still runs."""
     if process.poll() is None:
         process.kill()

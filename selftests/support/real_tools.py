@@ -2,53 +2,32 @@
 
 `data/real_tools.tsv` names the files, what is made of their text first, the parser with its arguments, and
 the number that a person read from it or what the refusal must say; tools-3 has such a table of its own.
+`data/real_tools.yaml` has what neither has room for.
 """
-
-from __future__ import annotations
 
 import ast
 import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
+
+import yaml
 
 from evmperf.benchmarks import tables
 from selftests.support import seeds
 from selftests.support.recordings import DATA, Recording
 
-NOT_USED = {
-    "iperf3-2": "looks written by hand",
-    "iperf3-3": "looks written by hand",
-    "alsa-1": "a fragment; test_recordings composes a whole of it",
-}
+_KNOWN = yaml.safe_load((DATA / "real_tools.yaml").read_text())
+NOT_USED = _KNOWN["not used"]
 """Files without a case, and why."""
-_OTHER = {
-    "BOOTSTAGE": "evmperf.boards.console.tree:bootstages",
-    "fio:throughput": "evmperf.benchmarks.families.disk:fio_throughput",
-}
-"""Readers of outputs that are no parser of their tool's module, by their word in truth.tsv."""
-_TABLES = {
-    "coremark_pro": "eembc",
-    "cyclictest": "cyclictest_stress",
-    "mith": "eembc",
-    "suspend": "lpm_resume_latency",
-    "yavta": "sensor_capture",
-}
-"""Modules of tools of one table, where these are not named like the tool."""
-_CUT = {
-    "sda-blame-webc": ("rsyslog.service", 0.064),
-    "bootstage-coral17": ("id=64", 0.340684, "main_loop", 0.027636, "start_kernel", 4.101986),
-}
-"""What truth.tsv has no room for, of lists of names and seconds."""
 
 
-def folder() -> Path | None:
+def folder():
     """The nearest shared/real/tools beside the checkout or above; None if none."""
     place = seeds.place("real/tools")
     return place if place.is_dir() else None
 
 
-def _shaped(text: str, kind: str = "", first: str = "", last: str = "") -> str:
+def _shaped(text, kind="", first="", last=""):
     """A text as a benchmark would have it: one line, or those from one to another, of many programs'
     results; a U-Boot command under `time`; one of several runs of dd, without the commands between.
     """
@@ -65,7 +44,7 @@ def _shaped(text: str, kind: str = "", first: str = "", last: str = "") -> str:
     return text
 
 
-def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
+def _rows(table, place, prefix=""):
     """The cases of a table over files of a folder; none where there is no such table."""
     if not table.is_file():
         return
@@ -88,28 +67,28 @@ def _rows(table: Path, place: Path, prefix: str = "") -> Iterator[Recording]:
         )
 
 
-def _full(parser: str) -> str:
+def _full(parser):
     """The whole name of a parser: of a tool of one table, that of tables."""
-    if parser in _OTHER:
-        return _OTHER[parser]
+    if reader := _KNOWN["readers"].get(parser):
+        return str(reader)
     tool, _, function = parser.partition(":")
-    module = _TABLES.get(tool, tool)
+    module = _KNOWN["tables"].get(tool, tool)
     is_table = (Path(tables.__file__).parent / f"{module}.py").is_file()
     return f"evmperf.benchmarks.{'tables' if is_table else 'tools'}.{module}:{function}"
 
 
-def _truth(name: str, text: str) -> object:
+def _truth(name, text):
     """What was read there; as text what the refusal must say."""
     if text == "refuse":
         return "."
     if not text.startswith("[("):
         return ast.literal_eval(text)
     pairs = [(unit, float(seconds)) for unit, seconds in re.findall(r"\('([^']+)', ([\d.]+)\)", text)]
-    rest = _CUT.get(name, ())
+    rest = _KNOWN["cut"].get(name, ())
     return [*pairs, *zip(rest[::2], rest[1::2], strict=True)]
 
 
-def cases() -> list[Recording]:
+def cases():
     """All cases over the real texts; none where they are not."""
     if not (place := folder()):
         return []
@@ -117,6 +96,6 @@ def cases() -> list[Recording]:
     return [*_rows(DATA / "real_tools.tsv", place), *third]
 
 
-def files_of(case: Recording) -> set[str]:
+def files_of(case):
     """Which real files a case is of."""
     return set(case.name.partition(" ")[0].split("+"))

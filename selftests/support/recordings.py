@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 DATA = Path(__file__).parents[1] / "data"
-OTHERS = ("consoles", "state")
-"""Folders that no parser of a tool reads: the boot strategy's, and that of the state of boards."""
+OTHERS = ("consoles", "state", "texts")
+"""Folders that no parser of a tool reads: the boot strategy's, those of boards' state and of sessions."""
 KERNEL_LINE = "[  123.456789] mmc0: error -110\n"
 
 

@@ -1,16 +1,13 @@
 """A board that says what a recorded console says, and reacts to what is typed as a board would."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 from labgrid import Environment
@@ -47,7 +44,7 @@ class Play:
 class ReplayBoard(FakeBoard):
     """FakeBoard with the text of a recording instead of its own."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play):
         super().__init__()
         self.prompt = "root@board:~# "
         self.said_at = time.monotonic()
@@ -63,7 +60,7 @@ class ReplayBoard(FakeBoard):
         else:
             self._loader, self._rest, self._countdown = play.text, play.linux, b""
 
-    def switch(self, on: bool) -> None:
+    def switch(self, on):
         deadline = time.monotonic() + 10
         while on and not self._client and time.monotonic() < deadline:
             time.sleep(0.01)  # the console is connected, but our end of it may not know yet
@@ -75,7 +72,7 @@ class ReplayBoard(FakeBoard):
         if on:
             threading.Thread(target=self._run_loader, args=[self._turn], daemon=True).start()
 
-    def _run_loader(self, turn: int) -> None:
+    def _run_loader(self, turn):
         if not self._pour(self._loader, turn):
             return
         if not self._countdown:
@@ -99,17 +96,17 @@ class ReplayBoard(FakeBoard):
         self.say("\r\n")
         self._run_rest(turn)
 
-    def _boot(self) -> None:
+    def _boot(self):
         self._state = "dead"
         threading.Thread(target=self._run_rest, args=[self._turn], daemon=True).start()
 
-    def _run_rest(self, turn: int) -> None:
+    def _run_rest(self, turn):
         text = self._rest.replace(b"{arguments}", self._arguments().encode())
         ends = {"login": rb"(?:(?<!Last )login|[\r\n]in): $", "shell": rb"# $", "uboot": rb"\n=> $"}
         then = next((state for state, end in ends.items() if re.search(end, text)), "dead")
         self._pour(text, turn, then)
 
-    def _pour(self, text: bytes, turn: int, then: str = "dead") -> bool:
+    def _pour(self, text, turn, then="dead"):
         """Say it at the line's rate, to be in that state at its end; False when the power was switched
         meanwhile.
         """
@@ -124,7 +121,7 @@ class ReplayBoard(FakeBoard):
             self.said_at = time.monotonic()
         return self._turn == turn
 
-    def _arguments(self) -> str:
+    def _arguments(self):
         """What `optargs` is when the boot command has run its scripts."""
         value = self._environment.get("optargs", "")
         for script in self._environment.values():
@@ -132,7 +129,7 @@ class ReplayBoard(FakeBoard):
                 value = found[1]
         return value.strip()
 
-    def _in_uboot(self, line: str) -> None:
+    def _in_uboot(self, line):
         for name, value in re.findall(r"setenv (\w+) '([^']*)'", line):
             self._environment[name] = value
         if "; printenv; " in line:
@@ -142,19 +139,19 @@ class ReplayBoard(FakeBoard):
         else:
             super()._in_uboot(line)
 
-    def _in_shell(self, line: str) -> None:
+    def _in_shell(self, line):
         if "perf-end" in line:
             self.say(f"{self._answer()}evmperf-end\r\n{self.prompt}")
         else:
             super()._in_shell(line)
 
-    def _run(self, marker: str, quoted: str) -> None:
+    def _run(self, marker, quoted):
         if "echo cmdline:" in quoted:
             self.say(f"{marker}{self._answer()}{marker} 0\r\n{self.prompt}")
         else:
             super()._run(marker, quoted)
 
-    def _answer(self) -> str:
+    def _answer(self):
         text = (self._play.text + self._play.linux).decode("utf-8", "replace")
         line = re.search(r"(?:append|Kernel command line): ([^\r\n]*)", text)
         system = {"cmdline": line[1] if line else ""}
@@ -173,7 +170,7 @@ class Outcome:
 
 
 @contextmanager
-def replay_lab(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[ReplayBoard, Path]]:
+def replay_lab(play, board_name, **strategy):
     """A board that replays, and the file that leads to it, with the drivers of a board's file;
     keywords are arguments of its strategy.
     """
@@ -189,7 +186,7 @@ def replay_lab(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[R
 
 
 @contextmanager
-def replay_bench(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
+def replay_bench(play, board_name, **strategy):
     """A bench on a board that replays; see `replay_lab`."""
     with replay_lab(play, board_name, **strategy) as (board, path), ExitStack() as stack:
         environment = Environment(str(path))
@@ -197,7 +194,7 @@ def replay_bench(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple
         yield board, LabgridBench(environment.get_target("main"), boards.load(path))
 
 
-def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) -> str:
+def _file(source, serial, power, strategy):
     data = yaml.safe_load(source.read_text().replace("!template ", ""))
     main = data["targets"]["main"]
     main["resources"] = console_and_power(serial, power)
@@ -206,9 +203,7 @@ def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) ->
     return yaml.safe_dump(data, sort_keys=False)
 
 
-def replay(
-    play: Play, board_name: str, *, goal: str = "booted", arguments: str = "", **strategy: Any
-) -> Outcome:
+def replay(play, board_name, *, goal="booted", arguments="", **strategy):
     """Take a board that replays to `goal` (uboot, booted), without retries."""
     with replay_bench(play, board_name, **strategy) as (board, bench):
         if goal == "booted":

@@ -1,16 +1,11 @@
 """A pytest that measures, in a process of its own."""
 
-from __future__ import annotations
-
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
 from evmperf.measure.hostload import slowness
-from evmperf.measure.runs import spool
 from selftests.support import programs
 from selftests.support.spools import cases_of
 
@@ -27,14 +22,7 @@ class Pytest:
     `log`.
     """
 
-    def __init__(
-        self,
-        env_file: Path,
-        results: Path,
-        select: str,
-        options: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, env_file, results, select, options=(), environment=None):
         self.results = results
         self.log = results.with_suffix(f".{time.monotonic_ns()}.log")
         words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--lg-env", env_file]
@@ -43,23 +31,23 @@ class Pytest:
             self.log, *words, f"--results={results}", *options, environment=environment, PYTHONUNBUFFERED="1"
         )
 
-    def wait(self) -> int:
+    def wait(self):
         return self.process.wait(DEADLINE_S * slowness())
 
     @property
-    def folder(self) -> Path:
+    def folder(self):
         return next(self.results.glob("*/run.json")).parent
 
-    def measured(self) -> list[spool.Result]:
+    def measured(self):
         runs = list(self.results.glob("*/run.json"))
         return cases_of(runs[0].parent) if runs else []
 
     @property
-    def said(self) -> str:
+    def said(self):
         return self.log.read_text()
 
 
-def whole(env_file: Path, folder: Path, select: str, *options: str, deadline_s: float = 900) -> Pytest:
+def whole(env_file, folder, select, *options, deadline_s=900):
     """A session that measured all it was to; one with refused outputs, and no failure, is made anew."""
     for number in range(TRIES):
         session = Pytest(env_file, folder / f"results{number}", select, options)

@@ -1,22 +1,17 @@
 """Runs to test sinks with: a recorded one of the virtual EVM, and made-up ones of any shape."""
 
-from __future__ import annotations
-
 import math
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import VERDICTS, Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
-from evmperf.model.results import Case, Failure, Metric, Result, Sample, Status
+from evmperf.model.results import Failure, Result, Sample, Status
 from evmperf.model.run import Run
 
 RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
@@ -25,12 +20,12 @@ RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
 START_NS = 1_790_000_000_000_000_000
 
 
-def recorded(results: Path) -> Path:
+def recorded(results):
     """A copy of the recorded run below `results`."""
     return shutil.copytree(RECORDED, results / RECORDED.name)
 
 
-def a_run(number: int = 0, **changes: object) -> Run:
+def a_run(number=0, **changes):
     """A run that has ended, a day after the one before it."""
     start = START_NS + number * 86_400_000_000_000
     values: dict[str, object] = {
@@ -47,7 +42,7 @@ def a_run(number: int = 0, **changes: object) -> Run:
     return Run.from_dict(values)
 
 
-def a_case(**changes: Any) -> Result:
+def a_case(**changes):
     """A case of a full run."""
     fields = {
         "benchmark": "emmc_ext4",
@@ -61,7 +56,7 @@ def a_case(**changes: Any) -> Result:
     return Result(**{**fields, **changes})
 
 
-def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **changes: Any) -> Result:
+def a_result(run, number=0, values=(1.5, 2.5), **changes):
     """A case of that run, its samples a second apart."""
     begin = run.started_ns + number * 1_000_000_000
     fields = {
@@ -80,26 +75,26 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
     return a_case(**{**fields, **changes})
 
 
-def row(benchmark: Benchmark, case: Case) -> dict[str, Any]:
+def row(benchmark, case):
     """What a result says of its row of the catalogue."""
     names = {"benchmark": benchmark.name, "version": benchmark.version, "driver": benchmark.driver}
     return names | {"case": case.label, "params": case.params}
 
 
-def with_a_bad_point(run: Run, number: int = 0) -> Result:
+def with_a_bad_point(run, number=0):
     """A case of three samples, the second with a name that InfluxDB does not take."""
     good, bad, last = (*a_result(run, number, (1.0, 2.0, 3.0)).samples,)
     bad = msgspec.structs.replace(bad, metric="m" * 70_000)
     return a_result(run, number, samples=(good, bad, last))
 
 
-def a_refusal(run: Run, number: int = 0) -> Result:
+def a_refusal(run, number=0):
     """A case whose output was refused."""
     failure = Failure(Kind.TOOL, "no throughput in this", "write", refused=True)
     return a_result(run, number, (), status=Status.REFUSED, failures=(failure, failure))
 
 
-def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
+def write(results, run, cases):
     """Put a run on the disk, as if its session had ended."""
     spool = Spool(results, run)
     for case in cases:
@@ -107,7 +102,7 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     return spool.folder
 
 
-def of_catalogue(results: Path, rows: int | None = None, **changes: object) -> Path:
+def of_catalogue(results, rows=None, **changes):
     """A made-up run of everything there is: each case (or so many of each benchmark), metric and
     repetition, its values in the middle of what is plausible; one boot cycle has failed and one
     output was refused.
@@ -130,7 +125,7 @@ def of_catalogue(results: Path, rows: int | None = None, **changes: object) -> P
     return spool.folder
 
 
-def cases_of(folder: Path) -> list[Result]:
+def cases_of(folder):
     """The results of a run without its control metrics, which no test asks for."""
     return [result for result in spool.read_results(folder) if result.benchmark != control.NAME]
 
@@ -138,7 +133,7 @@ def cases_of(folder: Path) -> list[Result]:
 GOAL = {"goal": "at least 55 MB/s", "reached": "missed", "owner": "storage"}
 
 
-def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None, **goal: Any) -> None:
+def judge(folder, verdict, reason="", change=None, **goal):
     """Add a verdict on eMMC's largest write to a run."""
     record = VerdictRecord(
         benchmark="emmc_ext4",
@@ -154,7 +149,7 @@ def judge(folder: Path, verdict: str, reason: str = "", change: float | None = N
     append_records(folder, [record], VERDICTS)
 
 
-def _plausible(metric: Metric, repetition: int) -> float:
+def _plausible(metric, repetition):
     low = metric.low if math.isfinite(metric.low) else 0.0
     high = metric.high if math.isfinite(metric.high) else low + 1000
     return round(low + (high - low) * (0.3 + 0.01 * (repetition % 7)), 3)

@@ -74,8 +74,8 @@ class Sshd:
         self.process.wait()
 
 
-def board_file(folder, sshd, **strategy):
-    """A board file with an SSHDriver and nothing else."""
+def board_file(folder, sshd, drivers=(), **strategy):
+    """A board file with an SSHDriver, a strategy with these arguments, and these drivers."""
     main = {
         "features": ["crypto", "boot"],
         "options": {
@@ -85,7 +85,11 @@ def board_file(folder, sshd, **strategy):
         "resources": {
             "NetworkService": {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
         },
-        "drivers": {"SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy},
+        "drivers": {
+            **dict(drivers),
+            "SSHDriver": {"keyfile": str(sshd.folder / "user")},
+            "K3BootStrategy": strategy,
+        },
     }
     file = folder / "desk.yaml"
     data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}

@@ -1,16 +1,13 @@
 """One step of one row of a benchmark."""
 
-from __future__ import annotations
-
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.step import Measure, Step
+from evmperf.benchmarks.step import Measure
 from evmperf.boards import board as boards
-from evmperf.boards.board import Board
 
 AM64X = boards.load(boards.ENV_DIR / "am64x.yaml")
 
 
-def step_of(name: str, label: str = "", step: str = "", profile: str = "quick", board: Board = AM64X) -> Step:
+def step_of(name, label="", step="", profile="quick", board=AM64X):
     """A step by its name, by default the first that measures, of a row, by default the first."""
     benchmark = catalogue.benchmark(name)
     case = next(case for case in benchmark.cases(profile) if label in ("", case.label))

@@ -1,7 +1,5 @@
 """Boards that say at what time they say what: the measure of every console's stamps."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import os
@@ -12,7 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evmperf.boards.console.record import ConsoleRecord, bounded
@@ -64,9 +61,7 @@ class TalkingBoard:
     `count` boards do, in one process: in a lab each has a processor of its own.
     """
 
-    def __init__(
-        self, wire: str, pieces: int, size: int, pause_ns: int, *, baud: int = BAUD, count: int = 1
-    ) -> None:
+    def __init__(self, wire, pieces, size, pause_ns, *, baud=BAUD, count=1):
         self._baud = baud
         self.length, self._size = pieces * size, size
         self._stack = contextlib.ExitStack()
@@ -90,7 +85,7 @@ class TalkingBoard:
             self.close()
             raise
 
-    def _open(self, wire: str, place: str) -> StampedPort:
+    def _open(self, wire, place):
         if wire == "raw":
             return StampedPort("raw", "127.0.0.1", int(place), self._baud, _OPEN_S)
         if wire == "pty":
@@ -99,12 +94,12 @@ class TalkingBoard:
         protocol = "rfc2217" if wire == "rfc2217" else "raw"
         return StampedPort(protocol, "127.0.0.1", number, self._baud, _OPEN_S)
 
-    def go(self) -> None:
+    def go(self):
         """Let it talk."""
         assert self._process.stdin
         self._process.stdin.write(b"\n")
 
-    def frames(self, deadline_s: float = 60.0, number: int = 0) -> list[Frame]:
+    def frames(self, deadline_s=60.0, number=0):
         """All frames of what it, or one of several, says."""
         frames: list[Frame] = []
         port = self.ports[number]
@@ -117,24 +112,24 @@ class TalkingBoard:
         guard.cancel()
         return frames
 
-    def said(self) -> list[tuple[int, int]]:
+    def said(self):
         """When each byte was said, before and after, once all is said; then those of the next."""
         assert self._process.stdout
         times = ast.literal_eval(self._process.stdout.readline().decode())
         return [pair for pair in times for _ in range(self._size)]
 
-    def close(self) -> None:
+    def close(self):
         """End it and all around it."""
         self._stack.close()
 
 
-def ser2net_program() -> str | None:
+def ser2net_program():
     """Where Debian's ser2net is, None where it is not installed."""
     return shutil.which("ser2net", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 @contextlib.contextmanager
-def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
+def ser2net(device, *, telnet):
     """ser2net on a terminal, with RFC 2217 or raw; gives its port. It runs before other programs,
     where that is allowed: in a lab it has a machine of its own.
     """
@@ -172,14 +167,14 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
             process.wait()
 
 
-def as_marks(frames: Sequence[Frame], wire: str) -> list[Frame]:
+def as_marks(frames, wire):
     """The frames of a board behind such a wire with the bounds that a mark gets from them."""
     protocol = {"pty": "serial", "ser2net": "raw"}.get(wire, wire)
     records = [ConsoleRecord(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
     return [(r.mono_ns, r.bound_ns, r.data) for r in bounded(records, protocol, BAUD)]
 
 
-def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:
+def delays_ms(frames, said):
     """By how many ms each byte was stamped later than it was said."""
     at, delays = 0, []
     for stamp, _, data in frames:
@@ -188,12 +183,12 @@ def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[
     return delays
 
 
-def bounds_ms(frames: Sequence[Frame]) -> list[float]:
+def bounds_ms(frames):
     """The bound of each byte in ms."""
     return [bound / MS for _, bound, data in frames for _ in data]
 
 
-def outside(frames: Sequence[Frame], said: Sequence[tuple[int, int]], kernel_ns: int = 0) -> int:
+def outside(frames, said, kernel_ns=0):
     """How many bytes were not said within the bound of their frame and `kernel_ns`, a busy kernel's delay."""
     at, wrong = 0, 0
     for stamp, bound, data in frames:

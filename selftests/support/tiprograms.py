@@ -4,7 +4,6 @@ whose image has them in /opt/ltp/testcases/bin.
 
 import re
 import subprocess
-from pathlib import Path
 
 import yaml
 from evmperf_virtual import recipe
@@ -31,7 +30,7 @@ HAVE_NETINET_SCTP_H HAVE_SYS_MMAP_H HAVE_ICSC_EXS
 """
 
 
-def write_recipe(folder: Path, cache: Path) -> None:
+def write_recipe(folder, cache):
     """Write the recipe `virtual-ti` into a folder of recipes, with those it is based on. What is downloaded
     and compiled is kept in `cache`.
     """
@@ -49,23 +48,18 @@ def write_recipe(folder: Path, cache: Path) -> None:
         (place / program.name).chmod(0o755)
 
 
-def file_system_sources() -> tuple[list[Path], list[str]]:
-    """The sources of filesystem_tests, and the compiler's flags for them."""
-    suite = SOURCES / "filesystem_test_suite/src"
+def _files(cache):
+    """filesystem_tests."""
+    program, suite, user = cache / "filesystem_tests", SOURCES / "filesystem_test_suite/src", SOURCES / _USER
     folders = [suite / "testcases", suite / "interface/common", suite / "parser"]
     sources = [file for folder in folders for file in sorted(folder.glob("*.c"))]
-    user = SOURCES / _USER
-    return [*sources, user / "st_cpu_load.c", user / "st_timer.c"], [f"-I{folders[1]}", f"-I{user}"]
-
-
-def _files(cache: Path) -> Path:
-    program = cache / "filesystem_tests"
-    sources, flags = file_system_sources()
+    sources += [user / "st_cpu_load.c", user / "st_timer.c"]
+    flags = [f"-I{folders[1]}", f"-I{user}"]
     _run([*_COMPILER, "-static", "-o", str(program), *flags, *map(str, sources)], SOURCES)
     return program
 
 
-def _audio(cache: Path) -> Path:
+def _audio(cache):
     """alsa_perf_tests, linked with the library of the image."""
     suite, program = "alsa_test_suite/src", cache / "alsa_perf_tests"
     headers = cache / "alsa-headers"
@@ -83,7 +77,7 @@ def _audio(cache: Path) -> Path:
     return program
 
 
-def _netperf(cache: Path) -> Path:
+def _netperf(cache):
     """netperf with rate control, as TI has it; Debian's is built without. Its configure is not used: the
     machine that compiles may lack autoconf.
     """
@@ -104,10 +98,10 @@ def _netperf(cache: Path) -> Path:
     return program
 
 
-def _suite() -> str:
+def _suite():
     return str(recipe.Recipe.read("virtual").data["rootfs"]["suite"])
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command, folder):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout[-500:]}{done.stderr[-2000:]}"

@@ -1,25 +1,19 @@
 """A virtual EVM of one's own: a running bench, and the board file that leads to it."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from evmperf_virtual import client, envfile, image
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision.content import sha256
-from evmperf.measure.bench import Shell
 
 
 @contextmanager
-def running(variant: str, name: str = "", qemu_options: Sequence[str] = ()) -> Iterator[client.LabClient]:
+def running(variant, name="", qemu_options=()):
     """A bench of a variant with the power off, at free ports; it ends here."""
     image.build(variant, progress=lambda line: print(line, file=sys.stderr))
     bench = client.LabClient(f"{name or variant}{os.getpid()}")
@@ -31,7 +25,7 @@ def running(variant: str, name: str = "", qemu_options: Sequence[str] = ()) -> I
 
 
 @contextmanager
-def reached(file: Path, board: Board | None = None) -> Iterator[LabgridBench]:
+def reached(file, board=None):
     """evmperf's bench on the board of a board file, read as `board` if given; the power is off afterwards."""
     environment = Environment(str(file))
     bench = LabgridBench(environment.get_target(), board or boards.load(file))
@@ -42,7 +36,7 @@ def reached(file: Path, board: Board | None = None) -> Iterator[LabgridBench]:
         environment.cleanup()
 
 
-def starts(shell: Shell, action: str, script: str) -> None:
+def starts(shell, action, script):
     """Let a board run a script at each boot, by an `action` of inittab; the network is the script's."""
     shell.run(f"mkdir -p /root/www; cat >/root/ends.sh <<'EOF'\n{script}EOF\nchmod +x /root/ends.sh", 60)
     shell.run(f"echo '::{action}:/root/ends.sh' >>/etc/inittab", 60)
@@ -50,14 +44,14 @@ def starts(shell: Shell, action: str, script: str) -> None:
     assert "ends.sh" in reply.text
 
 
-def board_file(bench: client.LabClient, variant: str, folder: Path) -> Path:
+def board_file(bench, variant, folder):
     """Write the variant's board file with that bench's ports into a folder."""
     file, ports = folder / f"{variant}.yaml", bench.record
     envfile.write(envfile.source(variant), file, serial_port=ports.serial_port, power_port=ports.power_port)
     return file
 
 
-def disks(bench: client.LabClient) -> dict[str, str]:
+def disks(bench):
     """The SHA-256 of what is on each disk, but for that of the firmware, which the boot ROM writes."""
     files = (bench.folder / "disks").glob("*.img")
     return {file.stem: sha256(file) for file in files if file.stem != "firmware"}

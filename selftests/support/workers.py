@@ -6,14 +6,9 @@ QEMUs on two cores would stamp each other late. All for which this machine is a 
 (`deskboard.this_machine`) go to one, too: they would wait for each other.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
-from pathlib import Path
 
-import pytest
-from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 VIRTUAL_EVM = "virtual_evm"
@@ -29,9 +24,9 @@ _THEN = ("desk", "strategies", "grafana", "report", "replay", "doctor", "guide",
 """Folders with files of half a minute, by the table at the end of a log."""
 
 
-def longest_first(items: list[pytest.Item]) -> None:
+def longest_first(items):
     """Sort tests; those of a file stay together."""
-    marks: dict[Path, set[str]] = {}
+    marks = {}
     for item in items:
         marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
     items.sort(
@@ -45,15 +40,15 @@ def longest_first(items: list[pytest.Item]) -> None:
 class Scheduler(LoadScopeScheduling):
     """Gives a worker a file, or all files of a group."""
 
-    def __init__(self, config: pytest.Config, log: Producer) -> None:
+    def __init__(self, config, log):
         config.option.loadscopereorder = False  # else the many short tests would begin
         super().__init__(config, log)
         self._group_of = cache(self._read)
 
-    def _split_scope(self, nodeid: str) -> str:
+    def _split_scope(self, nodeid):
         return self._group_of(nodeid.partition("::")[0])
 
-    def _read(self, file: str) -> str:
+    def _read(self, file):
         """The file's group, or itself. Workers tell names of tests only, so its text is looked at."""
         text = f"{file}\n{(self.config.rootpath / file).read_text(encoding='utf-8')}"
         return next((name for name, sign in _TOGETHER.items() if sign.search(text)), file)

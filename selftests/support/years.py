@@ -1,11 +1,7 @@
 """Boards' nights over a year, made up: noise, releases, changes for better and worse."""
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -14,7 +10,7 @@ from msgspec.structs import replace
 from evmperf.benchmarks import catalogue
 from evmperf.measure.runs import spool
 from evmperf.model.facts import Facts
-from evmperf.model.results import Case, Metric, Result, Sample
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from selftests.support import spools
@@ -25,7 +21,7 @@ _SPREAD = 0.01
 _SAMPLES = 3
 
 
-def figures(benchmarks: Iterable[str]) -> list[tuple[str, Case, tuple[Metric, ...]]]:
+def figures(benchmarks):
     """The cases of some benchmarks with their metrics."""
     return [
         (name, case, catalogue.benchmark(name).metrics_of(case))
@@ -34,15 +30,7 @@ def figures(benchmarks: Iterable[str]) -> list[tuple[str, Case, tuple[Metric, ..
     ]
 
 
-def write(
-    results: Path,
-    boards: Sequence[str],
-    nights: int,
-    benchmarks: Sequence[str],
-    *,
-    changed: float = 0.02,
-    systems: Sequence[str] = ("Linux",),
-) -> int:
+def write(results, boards, nights, benchmarks, *, changed=0.02, systems=("Linux",)):
     """Write the runs of boards, one of each system a night; a share `changed` of the metrics comes to another
     level once. Returns the bytes of their records.
     """
@@ -73,7 +61,7 @@ def write(
     return written
 
 
-def put(results: Path, run: Run, found: Iterable[Result]) -> int:
+def put(results, run, found):
     """Write a run with a report, all at once; returns the bytes of its records."""
     folder = results / run.id
     folder.mkdir(parents=True)
@@ -82,7 +70,7 @@ def put(results: Path, run: Run, found: Iterable[Result]) -> int:
     return (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
 
 
-def scale(folder: Path, factor: Callable[[Result, Sample], float]) -> None:
+def scale(folder, factor):
     """Multiply each sample of a run on the disk by what `factor` says of it."""
     found = []
     for result in spool.read_results(folder):
@@ -91,7 +79,7 @@ def scale(folder: Path, factor: Callable[[Result, Sample], float]) -> None:
     (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
 
 
-def _run(board: str, start: datetime, release: str, night: int, system: str) -> Run:
+def _run(board, start, release, night, system):
     began_ns = int(start.timestamp()) * 10**9
     return Run(
         f"{board}-{start:%Y%m%dT%H%M%SZ}",
@@ -110,13 +98,13 @@ def _run(board: str, start: datetime, release: str, night: int, system: str) -> 
     )
 
 
-def _values(level, night: int, generator) -> list[float]:
+def _values(level, night, generator):
     middle, at, factor = level
     tonight = middle * (factor if night >= at else 1.0) * (1 + _SPREAD * generator.standard_normal())
     return [float(tonight * (1 + n)) for n in generator.standard_normal(_SAMPLES) * _SPREAD / 3]
 
 
-def _result(run: Run, name: str, case: Case, found: Mapping[Metric, list[float]]) -> Result:
+def _result(run, name, case, found):
     values = tuple(
         Sample(metric.name, value, str(metric.unit), number, run.started_ns + number)
         for metric, several in found.items()

@@ -1,25 +1,23 @@
 """Benches of their own for the tests: own state folder, free ports, the user's image."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+import contextlib
 
 import pytest
-from benchlab import SerialClient, processes
+from benchlab import processes
 from evmperf_virtual import image
 from evmperf_virtual.client import LabClient, all_benches
 
+from selftests.support.stamps import Heard
+
 
 @pytest.fixture(scope="session")
-def built_image() -> image.EvmImage:
+def built_image():
     """The image that all tests share; made if it is not there."""
     return image.build("virtual", progress=print)
 
 
 @pytest.fixture(scope="session")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def state(tmp_path_factory):
     """A state folder for the tests only, so that a bench in use is left alone."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
@@ -28,10 +26,10 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def make_bench(state: Path, built_image: image.EvmImage) -> Iterator[Callable[..., LabClient]]:
+def make_bench(state, built_image):
     """Start benches on free ports; afterwards nothing may be left of any of them."""
 
-    def make(name: str = "unit", **options: Any) -> LabClient:
+    def make(name="unit", **options):
         bench = LabClient(name)
         assert bench.start(**{"serial_port": 0, "power_port": 0, **options})
         return bench
@@ -47,7 +45,7 @@ def make_bench(state: Path, built_image: image.EvmImage) -> Iterator[Callable[..
 
 
 @pytest.fixture(scope="module")
-def shared_bench(state: Path, built_image: image.EvmImage) -> Iterator[LabClient]:
+def shared_bench(state, built_image):
     """One bench for tests that never switch it on."""
     bench = LabClient("shared")
     bench.start(serial_port=0, power_port=0)
@@ -56,11 +54,11 @@ def shared_bench(state: Path, built_image: image.EvmImage) -> Iterator[LabClient
 
 
 @pytest.fixture
-def bench(make_bench: Callable[..., LabClient]) -> LabClient:
+def bench(make_bench):
     return make_bench()
 
 
 @pytest.fixture
-def console(bench: LabClient) -> Iterator[SerialClient]:
-    with SerialClient(bench.record.serial_port) as client:
-        yield client
+def console(bench):
+    with contextlib.closing(Heard(bench)) as heard:
+        yield heard

@@ -1,14 +1,10 @@
 """The console alone, with a pair of sockets in the place of QEMU's serial line."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from evmperf_virtual import console as consoles
 from evmperf_virtual.console import ConsoleServer
 
@@ -19,7 +15,7 @@ LAST = b"Kernel panic"
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket, int]]:
+async def opened(path):
     """A console with a board attached: the console, the board's end of the line, the TCP port."""
     console = ConsoleServer(path)
     port = await console.listen(0)
@@ -34,13 +30,13 @@ async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket
         await console.close()
 
 
-async def accepted(console: ConsoleServer, count: int) -> None:
+async def accepted(console, count):
     async with asyncio.timeout(10):
         while len(console.clients) != count:
             await asyncio.sleep(0)
 
 
-def pump(source: socket.socket, sink: socket.socket, text: bytes) -> bytes:
+def pump(source, sink, text):
     """Send the text piece by piece, each only when the one before has come out at the other end."""
     received = bytearray()
     for start in range(0, len(text), MIB // 4):
@@ -53,11 +49,11 @@ def pump(source: socket.socket, sink: socket.socket, text: bytes) -> bytes:
     return bytes(received)
 
 
-def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_does_not_read_stalls_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(consoles, "OUTPUT_LIMIT", 4 * MIB)
     text = bytes(range(256)) * (32 * MIB // 256)
 
-    async def run() -> tuple[bytes, int]:
+    async def run():
         async with opened(tmp_path / "stamps") as (console, board, port):
             lazy = socket.create_connection(("127.0.0.1", port))
             keen = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -75,12 +71,10 @@ def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: py
     assert sum(chunk[1] for chunk in chunks) == len(text)
 
 
-def heard(
-    path: Path, talk: Callable[[ConsoleServer, socket.socket, asyncio.StreamWriter], Awaitable[None]]
-) -> bytes:
+def heard(path, talk):
     """The last bytes that a client gets of a board of which `talk` has the end of the line."""
 
-    async def run() -> bytes:
+    async def run():
         async with opened(path) as (console, board, port), asyncio.timeout(30):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             await accepted(console, 1)
@@ -90,12 +84,10 @@ def heard(
     return asyncio.run(run())
 
 
-def test_guest_that_does_not_read_loses_input_and_stalls_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_guest_that_does_not_read_loses_input_and_stalls_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(consoles, "INPUT_LIMIT", MIB)
 
-    async def type_much(_: object, board: socket.socket, writer: asyncio.StreamWriter) -> None:
+    async def type_much(_, board, writer):
         writer.write(b"x" * (8 * MIB))
         await writer.drain()
         board.sendall(LAST)
@@ -103,8 +95,8 @@ def test_guest_that_does_not_read_loses_input_and_stalls_nobody(
     assert heard(tmp_path / "stamps", type_much) == LAST
 
 
-def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
-    async def end(console: ConsoleServer, board: socket.socket, _: object) -> None:
+def test_last_output_before_the_end_is_passed_on(tmp_path):
+    async def end(console, board, _):
         board.sendall(LAST)
         board.close()
         await console.detach()
@@ -112,8 +104,8 @@ def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
     assert heard(tmp_path / "stamps", end) == LAST
 
 
-def test_full_disk_ends_the_stamps_and_not_the_console() -> None:
-    async def go_on(console: ConsoleServer, board: socket.socket, _: object) -> None:
+def test_full_disk_ends_the_stamps_and_not_the_console():
+    async def go_on(console, board, _):
         board.sendall(LAST[:1])
         while not console.stamps.offset:
             await asyncio.sleep(0)

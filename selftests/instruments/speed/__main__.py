@@ -3,8 +3,6 @@
 Each measure has a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json
@@ -12,21 +10,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple
 
 from selftests.instruments import command
-from selftests.instruments.speed import (
-    dashboards,
-    lab,
-    looks,
-    recorded,
-    sessions,
-    slower,
-    stamping,
-    store,
-    year,
-)
+from selftests.instruments.speed import dashboards, lab, looks, recorded, sessions, slower, stamping, year
 from selftests.instruments.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -38,7 +26,6 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "verdicts": recorded.judging,
     **{f"verdicts-{part}": functools.partial(recorded.judging, part) for part in recorded.PARTS},
     "year": year.check,
-    "push": store.push,
     "dashboards": dashboards.panels,
     "site": year.site,
     "lab-stamps": lab.stamps,
@@ -51,7 +38,7 @@ _ON_REQUEST = [name for name in _MEASURES if name.startswith("verdicts")]
 """How good verdicts are is no speed; these take minutes: `... selftests.speed verdicts`."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words=None):
     parser = command.parser("selftests.speed", __doc__)
     usual = [name for name in _MEASURES if name not in _ON_REQUEST]
     parser.add_argument(
@@ -86,7 +73,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return status
 
 
-def _alone(name: str) -> list[Row]:
+def _alone(name):
     """The rows of a measure, [] if it failed: what one leaves in memory is no other's business."""
     command = [sys.executable, "-m", "selftests.speed", "--alone", name]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

@@ -1,14 +1,11 @@
 """A virtual EVM of our own, and load on this machine; both are gone afterwards, also on Ctrl-C."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -38,7 +35,7 @@ class Board:
 
 
 @contextlib.contextmanager
-def virtual_board(*, counted: bool = False) -> Iterator[Board]:
+def virtual_board(*, counted=False):
     """A virtual EVM on free ports with the power off; a `counted` one's clock goes 2 ns an instruction."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-bench-")))
@@ -51,7 +48,7 @@ def virtual_board(*, counted: bool = False) -> Iterator[Board]:
         yield Board(bench, virtualbench.board_file(bench, "virtual", folder), folder)
 
 
-def _one_thread(cache: Path) -> Path:
+def _one_thread(cache):
     """A cache with an image whose QEMU has one thread for all: with more it does not count instructions."""
     built = image.build("virtual", progress=print).directory
     copy = shutil.copytree(built, cache / "virtual" / built.name, copy_function=os.symlink)
@@ -61,7 +58,7 @@ def _one_thread(cache: Path) -> Path:
     return cache
 
 
-def spare_from_load(board: Board) -> bool:
+def spare_from_load(board):
     """Let the bench process run before all others: in a lab it is another machine's job.
 
     False without the privilege to do that; the bench's own waits are then counted as ours.
@@ -75,7 +72,7 @@ def spare_from_load(board: Board) -> bool:
 
 
 @contextlib.contextmanager
-def burners(count: int, work: str = BURN) -> Iterator[None]:
+def burners(count, work=BURN):
     """So many processes that do nothing but `work` on a core each; they end with us in any case."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):

@@ -1,7 +1,5 @@
 """What a lab's year of dashboards costs InfluxDB: room, time, memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
@@ -10,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from evmperf.publish.grafana.write import files
-from evmperf.publish.influx.client import Config, Store
+from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import push, waiting
 from selftests.instruments.speed.figures import Row, met
 from selftests.support import grafana, years
-from selftests.support.influxd import Influxd, flux, running
+from selftests.support.influxd import flux, running
 
 _BOARDS, _NIGHTS = 30, 90
 _SYSTEMS = ("Linux", "RT-linux")
@@ -29,7 +27,7 @@ _AT_ONCE = {
 _PACKED_S = 60
 
 
-def panels() -> list[Row]:
+def panels():
     """All panels over 90 days of 30 boards with two runs a night: the server's time, memory and disk."""
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         base = Path(folder)
@@ -69,7 +67,7 @@ def panels() -> list[Row]:
     ]
 
 
-def _costs(server: Influxd, config: Config, dashboard: dict) -> dict[str, float]:
+def _costs(server, config, dashboard):
     """The CPU seconds of each panel."""
     end = years.BEGAN + timedelta(days=_NIGHTS)
     span = end - timedelta(days=90), end
@@ -84,12 +82,12 @@ def _costs(server: Influxd, config: Config, dashboard: dict) -> dict[str, float]
     return costs
 
 
-def _cpu_s(server: Influxd) -> float:
+def _cpu_s(server):
     words = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _status(server: Influxd, name: str) -> int:
+def _status(server, name):
     """A number of the process's status, in KiB."""
     lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))

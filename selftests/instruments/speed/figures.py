@@ -1,7 +1,5 @@
 """Rows of the table, and what they were measured under."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -11,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -31,7 +28,7 @@ class Row:
     met: str = ""
 
 
-def ratio(what: str, ours: Sequence[float], reference: Sequence[float], goal: float) -> Row:
+def ratio(what, ours, reference, goal):
     """Compare the medians of two series of seconds."""
     mine, theirs = statistics.median(ours), statistics.median(reference)
     return Row(
@@ -65,7 +62,7 @@ json.dump(used, open(sys.argv[1], "w"))
 """A process's peak begins with the size of what started it, so a small one must."""
 
 
-def used(command: Sequence[str], good: Sequence[int] = (0,)) -> Used:
+def used(command, good=(0,)):
     """Run a process and account for it alone; raises RuntimeError for an exit status not `good`."""
     with tempfile.NamedTemporaryFile(prefix="evmperf-used-") as told:
         subprocess.run([sys.executable, "-S", "-c", _LAUNCHER, told.name, *command], cwd=ROOT, check=True)
@@ -75,27 +72,27 @@ def used(command: Sequence[str], good: Sequence[int] = (0,)) -> Used:
     return Used(wall_s, cpu_s, peak_mib)
 
 
-def usual(environment: Mapping[str, str]) -> dict[str, str]:
+def usual(environment):
     """An environment as a user's: with Python's and pytest's caches of compiled modules."""
     unusual = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in environment.items() if name not in unusual}
 
 
-def met(value: float, limit: float) -> str:
+def met(value, limit):
     return "yes" if value <= limit else "NO"
 
 
-def seconds(value: float) -> str:
+def seconds(value):
     return f"{value * 1e3:.2f} ms" if value < 0.1 else f"{value:.3f} s"
 
 
-def quantile(values: Iterable[float], share: float) -> float:
+def quantile(values, share):
     """The smallest value that `share` of all values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows):
     lines = [_HEAD, *(astuple(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
     lines.insert(1, tuple("-" * width for width in widths))
@@ -105,11 +102,11 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
-def load() -> str:
+def load():
     return " ".join(f"{value:.2f}" for value in os.getloadavg())
 
 
-def conditions(load_before: str, took_s: float) -> str:
+def conditions(load_before, took_s):
     """What the figures were measured under."""
     command = ["git", "--no-optional-locks", "describe", "--always", "--dirty"]
     revision = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()

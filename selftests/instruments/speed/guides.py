@@ -1,12 +1,10 @@
 """Guides made from baselines/: text to import."""
 
-from __future__ import annotations
-
 from evmperf.judge.published import releases as gather
 from evmperf.publish.guide import layout, writer
 
 
-def texts() -> dict[str, str]:
+def texts():
     """A guide of each release in baselines/."""
     made = {}
     there = gather.published()

@@ -1,7 +1,5 @@
 """A lab of 32 boards on this machine: stamps, a whole night, how fast a lost board is noticed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,7 +29,7 @@ _NIGHT_S = 3600.0
 """What the cost of a night beside one board is compared with: an hour of measuring."""
 
 
-def stamps() -> list[Row]:
+def stamps():
     """How far off the stamps of 32 full consoles are: each says 115 bytes every 10 ms, all of 115200 baud."""
     boards = TalkingBoard("raw", 100 * _STREAM_S, 115, 10 * MS, count=BOARDS)
     with contextlib.closing(boards), ThreadPoolExecutor(BOARDS) as pool:
@@ -52,7 +49,7 @@ def stamps() -> list[Row]:
     ]
 
 
-def night() -> list[Row]:
+def night():
     """`evmperf night` on 32 scripted boards, against one; they boot in no time, so that what is
     measured is evmperf's own cost.
     """
@@ -81,7 +78,7 @@ def night() -> list[Row]:
     ]
 
 
-def kicks() -> list[Row]:
+def kicks():
     """From the request that takes a place away to the moment from which no byte is sent."""
     delays: list[float] = []
     lost: SimpleQueue[float] = SimpleQueue()
@@ -107,7 +104,7 @@ def kicks() -> list[Row]:
 
 
 @contextlib.contextmanager
-def _lab(count: int) -> Iterator[PlaceLab]:
+def _lab(count):
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         lab = PlaceLab(Path(folder), {f"fake-{n}": {"board": "fake"} for n in range(count)})
         lab.environment = usual(lab.environment)
@@ -117,7 +114,7 @@ def _lab(count: int) -> Iterator[PlaceLab]:
             lab.close()
 
 
-def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
+def _measure(lab, count):
     """Wall in seconds and peak memory in GB of a night on so many boards."""
     file = lab.board_file(lab.folder / "scripted.yaml")
     jobs = [
@@ -142,7 +139,7 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
     return wall, peak
 
 
-def _memory_gb(folder: str) -> float:
+def _memory_gb(folder):
     """PSS of all processes that have this lab's locks in their environment, but not of its own servers."""
     total = 0
     for process in Path("/proc").glob("[0-9]*"):
@@ -150,5 +147,5 @@ def _memory_gb(folder: str) -> float:
             if f"EVMPERF_LOCKS={folder}".encode() not in (process / "environ").read_bytes():
                 continue
             text = (process / "smaps_rollup").read_text()
-            total += int(re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)[1])  # type: ignore[index]
+            total += int(re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)[1])
     return total / 1e6

@@ -1,17 +1,13 @@
 """What looking at the board around cases costs, as a share of the cases."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.measure import shellstep
 from evmperf.measure.around import STATE
-from evmperf.measure.bench import StepOutput
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.run import Run
@@ -26,10 +22,10 @@ class Timed:
 
     install = staticmethod(shellstep.install)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.looked_s: list[float] = []
 
-    def run(self, *given: Any, **named: Any) -> StepOutput:
+    def run(self, *given, **named):
         """See `evmperf.measure.shellstep`."""
         began = time.perf_counter()
         output = shellstep.run(*given, **named)
@@ -38,7 +34,7 @@ class Timed:
         return output
 
 
-def share() -> list[Row]:
+def share():
     """The looks of `-k emmc` (Linux, quick profile) on the virtual EVM against the cases' time."""
     with tempfile.TemporaryDirectory() as folder, why_faults.board(Path(folder)) as there:
         steps = Timed()

@@ -1,14 +1,10 @@
 """Labs for judging verdicts: series of machines that measured, beside this checkout."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -27,13 +23,13 @@ class Lab:
     name: str
     values: Matrix
 
-    def shuffled(self, random: np.random.Generator, nights: int) -> Matrix:
+    def shuffled(self, random, nights):
         """Some nights in a random order, the same of each metric."""
         first = int(random.integers(0, self.values.shape[1] - nights + 1))
         return self.values[:, first + random.permutation(nights)].copy()
 
 
-def labs(half: int, *, levelled: bool = True) -> Iterator[Lab]:
+def labs(half, *, levelled=True):
     """Those of the even (0) or odd (1) series of each recorded machine."""
     level = _levelled if levelled else np.asarray
     random = np.random.default_rng(20261124)
@@ -42,7 +38,7 @@ def labs(half: int, *, levelled: bool = True) -> Iterator[Lab]:
         yield Lab(name, level(mine[np.sort(random.permutation(len(mine))[:_METRICS])]))
 
 
-def _levelled(values: Matrix) -> Matrix:
+def _levelled(values):
     """Without changes of level: each level of at least _LEVEL_NIGHTS nights is that of all."""
     for row, ((_, points),) in zip(values, peers.change_points(values, [values.shape[1]], 1), strict=True):
         whole = np.median(row)
@@ -53,7 +49,7 @@ def _levelled(values: Matrix) -> Matrix:
     return values
 
 
-def _recorded() -> Iterator[tuple[str, Matrix]]:
+def _recorded():
     """All series by machine."""
     for file in seeds.real("series", "*.jsonl.gz"):
         for setup, values in _of_setups(file):
@@ -63,7 +59,7 @@ def _recorded() -> Iterator[tuple[str, Matrix]]:
         yield file.stem, _filled(values[np.isnan(values).mean(axis=1) < 0.05])
 
 
-def _of_setups(file: Path) -> Iterator[tuple[str, Matrix]]:
+def _of_setups(file):
     """The series of each setup that cover all of its runs, a row each, a column a run; lower is better."""
     with gzip.open(file, "rt") as lines:
         entries = [json.loads(line) for line in lines]
@@ -80,7 +76,7 @@ def _of_setups(file: Path) -> Iterator[tuple[str, Matrix]]:
         yield setup, _filled(np.array(rows))
 
 
-def _filled(values: Matrix) -> Matrix:
+def _filled(values):
     """A tool that must have each value gets the one before, at first the first."""
     for row in values:
         known = np.flatnonzero(np.isfinite(row))

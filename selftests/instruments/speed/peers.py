@@ -2,14 +2,11 @@
 dependencies would move evmperf's pins.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +32,7 @@ with open(sys.argv[2], "w") as answers:
 """
 
 
-def change_points(rows: Matrix, ends: Sequence[int], first: int = 0) -> list[list[list[list[int]]]]:
+def change_points(rows, ends, first=0):
     """The change points of each row up to each end, by peer: [row][end][peer]; peers before the
     `first` are not asked.
     """
@@ -48,7 +45,7 @@ def change_points(rows: Matrix, ends: Sequence[int], first: int = 0) -> list[lis
         return [[json.loads(next(found)) for _ in ends] for _ in rows]
 
 
-def _python() -> Path:
+def _python():
     """The peers' interpreter, installed once into the cache folder of the tests."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evmperf" / "peers-1"
     python = folder / "bin" / "python"

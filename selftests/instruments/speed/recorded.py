@@ -6,16 +6,13 @@ order: then nothing changes but what is put in, and what a tool reports besides 
 number serve for tuning, the others for judging.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
@@ -24,7 +21,6 @@ from evmperf.publish.report import verdicts as report
 from selftests.instruments.speed import peers
 from selftests.instruments.speed.figures import Row, met
 from selftests.instruments.speed.machines import Lab, labs
-from selftests.instruments.speed.peers import Matrix
 from selftests.instruments.speed.replay import HISTORY, replay
 from selftests.support import seeds
 
@@ -49,7 +45,7 @@ _UNCHANGED = range(1, 5)
 """Random orders of unchanged nights."""
 
 
-def spread(values: Matrix) -> Matrix:
+def spread(values):
     """Relative spread from run to run, a row each."""
     return np.asarray(np.median(np.abs(np.diff(np.log(values), axis=1)), axis=1) * 1.48 / np.sqrt(2))
 
@@ -60,12 +56,12 @@ class Tally:
 
     hits: tuple[list[bool], ...] = field(default_factory=lambda: tuple([] for _ in ("", *peers.NAMES)))
 
-    def add(self, *hits: Iterable[bool]) -> None:
+    def add(self, *hits):
         """Add those of evmperf, then of peers if they were asked."""
         for mine, more in zip(self.hits, hits, strict=False):
             mine.extend(more)
 
-    def row(self, what: str, *, least: float = 0.0, most: float = 1.0) -> Row:
+    def row(self, what, *, least=0.0, most=1.0):
         ours, *theirs = (float(np.mean(h)) if h else float("nan") for h in self.hits)
         goal = f">= {least:.0%}" if least else f"<= {most:.0%}" if most < 1 else ""
         named = zip(peers.NAMES, theirs, strict=True)
@@ -75,17 +71,17 @@ class Tally:
         return Row(what, said, beside, f"{ours:.1%}", goal, kept if goal else "")
 
 
-def judging(*parts: str) -> list[Row]:
+def judging(*parts):
     """The rows of some parts, or of all, on the half of the series that no constant was chosen by."""
     return _rows(labs(1), parts)
 
 
-def _rows(given: Iterable[Lab], parts: Iterable[str] = ()) -> list[Row]:
+def _rows(given, parts=()):
     known = list(given)
     return [row for part in parts or PARTS for row in PARTS[part](known)]
 
 
-def _loop(_: Sequence[Lab]) -> list[Row]:
+def _loop(_):
     """Motor controllers in a loop: mean periods, which cannot change, in every run."""
     (file,) = seeds.real("series-3", "*.csv")
     with file.open() as lines:
@@ -104,7 +100,7 @@ def _loop(_: Sequence[Lab]) -> list[Row]:
     return rows
 
 
-def _nights(_: Sequence[Lab]) -> list[Row]:
+def _nights(_):
     """Nights in their order, with the changes of level that are in them."""
     rows = []
     for lab in labs(1, levelled=False):
@@ -131,7 +127,7 @@ def _nights(_: Sequence[Lab]) -> list[Row]:
     return rows
 
 
-def _unchanged(known: Sequence[Lab], **options: bool) -> list[Row]:
+def _unchanged(known, **options):
     rows = []
     alarmed, undecided = Tally(), Tally()
     for lab in known:
@@ -154,7 +150,7 @@ def _unchanged(known: Sequence[Lab], **options: bool) -> list[Row]:
     ]
 
 
-def _false_of_otava(values: Matrix) -> float:
+def _false_of_otava(values):
     """Its false changes in 1000 nights of a metric."""
     ends, false = range(HISTORY + 1, values.shape[1] + 1), 0
     found = peers.change_points(values[:: max(1, len(values) // 40)], ends)
@@ -166,9 +162,7 @@ def _false_of_otava(values: Matrix) -> float:
     return 1000 * false / len(found) / len(ends)
 
 
-def _slower(
-    known: Sequence[Lab], orders: Iterable[int], nights: int, factor: float, lasting: int | None = None
-) -> Iterator[tuple[Matrix, NDArray[np.intp]]]:
+def _slower(known, orders, nights, factor, lasting=None):
     """The nights of each lab in random orders, some with a loss behind the history; and the rows of those."""
     for lab, order in itertools.product(known, orders):
         random = np.random.default_rng(order)
@@ -179,7 +173,7 @@ def _slower(
         yield values, mine
 
 
-def _steps(known: Sequence[Lab]) -> list[Row]:
+def _steps(known):
     found = []
     goals = {(0.05, 3): 0.72, (0.10, 3): 0.87}
     for size in (0.03, 0.05, 0.10, 0.30):
@@ -203,7 +197,7 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
     return found
 
 
-def _told(rows: list[list[list[list[int]]]], after: int) -> NDArray[np.bool_]:
+def _told(rows, after):
     """Whether each peer says of each row within so many nights that it changed."""
     ends = [n for n, end in enumerate(ENDS) if end <= after]
     return np.array(
@@ -214,7 +208,7 @@ def _told(rows: list[list[list[list[int]]]], after: int) -> NDArray[np.bool_]:
     )
 
 
-def _mended(known: Sequence[Lab]) -> list[Row]:
+def _mended(known):
     red = Tally()
     for values, mine in _slower(known, _ROUNDS, 12, 1.10, lasting=5):
         worse = np.transpose([night.worse[mine] for night in replay(values)])
@@ -222,7 +216,7 @@ def _mended(known: Sequence[Lab]) -> list[Row]:
     return [red.row("-10 % for five nights, mended: red among the next seven nights", most=0.01)]
 
 
-def _lasting(known: Sequence[Lab]) -> list[Row]:
+def _lasting(known):
     constant, red, same = (Tally() for _ in range(3))
     for values, mine in _slower(known, _ROUNDS, 40, 1.10):
         nights = list(replay(values))[3:]
@@ -240,7 +234,7 @@ def _lasting(known: Sequence[Lab]) -> list[Row]:
     ]
 
 
-def _wide(known: Sequence[Lab]) -> list[Row]:
+def _wide(known):
     named, dated, lines = Tally(), Tally(), []
     members: list[float] = []
     for lab in known:
@@ -264,7 +258,7 @@ def _wide(known: Sequence[Lab]) -> list[Row]:
     ]
 
 
-def _young(known: Sequence[Lab]) -> list[Row]:
+def _young(known):
     found = []
     for history, goal in ((5, 0.07), (8, 0.07), (16, 0.12), (25, 0.12)):
         false, told = Tally(), []
@@ -280,7 +274,7 @@ def _young(known: Sequence[Lab]) -> list[Row]:
     return found
 
 
-def _drifting(known: Sequence[Lab]) -> list[Row]:
+def _drifting(known):
     by_80, by_140, drifting, odd = (Tally() for _ in range(4))
     for lab in known:
         if lab.values.shape[1] < 30 + 140:

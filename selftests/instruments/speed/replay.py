@@ -1,24 +1,19 @@
 """Nights of a lab judged one after the other by the code of `evmperf check`."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evmperf.judge import nightly
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import Track
 from evmperf.model.alarm import MetricAlarm
-from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Verdict, VerdictCause
-from selftests.instruments.speed.peers import Matrix
 
 HISTORY = 40
 
@@ -31,29 +26,21 @@ class Night:
     causes: Sequence[VerdictCause]
 
     @property
-    def status(self) -> ExitStatus:
+    def status(self):
         return Judgement("", "", "", self.verdicts, causes=self.causes).exit_status
 
     @property
-    def moved(self) -> set[Key]:
+    def moved(self):
         """What is worse or better."""
         return {v.key for v in self.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
 
     @property
-    def worse(self) -> NDArray[np.bool_]:
+    def worse(self):
         """Whether each row is worse."""
         return np.array([verdict.outcome is Outcome.WORSE for verdict in self.verdicts])
 
 
-def replay(
-    values: Matrix,
-    first: int = HISTORY,
-    stride: int = 1,
-    *,
-    kernel_from: int | None = None,
-    images: bool = False,
-    one_night: bool = True,
-) -> Iterator[Night]:
+def replay(values, first=HISTORY, stride=1, *, kernel_from=None, images=False, one_night=True):
     """Each night from `first` on, judged with what was known then. Rows are metrics of which lower is better,
     NaN for none; the kernel is another from the night `kernel_from` on, or every night (`images`).
     `one_night` is whether a single night may decide.

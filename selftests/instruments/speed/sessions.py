@@ -1,7 +1,5 @@
 """What a session costs beside its tools and boots."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess
@@ -10,12 +8,12 @@ import time
 
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
-from evmperf.model.results import Result, SpoolRecord
+from evmperf.model.results import Result
 from selftests.instruments.speed.boards import virtual_board
 from selftests.instruments.speed.figures import ROOT, Row, met, seconds, usual
 
 
-def overhead() -> list[Row]:
+def overhead():
     """`pytest -k emmc` against the tools' own time and one boot to each prompt."""
     with virtual_board() as board:
         results = board.folder / "results"
@@ -34,7 +32,7 @@ def overhead() -> list[Row]:
     return _account(wall, began_ns, records, start_up)
 
 
-def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: float) -> list[Row]:
+def _account(wall, began_ns, records, start_up):
     results = [record for record in records if isinstance(record, Result)]
     boots = [record for record in records if isinstance(record, BootRecord)]
     tools = sum(result.tool_s for result in results)
@@ -56,33 +54,20 @@ def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: f
         Row("    interpreter, imports, collection", seconds(start_up)),
         Row("    until the first case", seconds((results[0].started_ns - began_ns) / 1e9)),
     ]
-    rests: dict[str, list[float]] = {}
-    for result in results:
-        rests.setdefault(result.benchmark, []).append(_rest(result, boots))
-    everything = [rest for series in rests.values() for rest in series]
-    rows.append(Row("  in cases beside tools and boots, sum", seconds(sum(everything))))
-    rows.append(Row(f"    median, n {len(everything)}", seconds(statistics.median(everything))))
-    for name, series in rests.items():
-        busy = statistics.median(r.tool_s for r in results if r.benchmark == name)
-        rows.append(
-            Row(
-                f"    {name}, median of {len(series)}",
-                seconds(statistics.median(series)),
-                f"tool {busy:.2f} s",
-                f"first {seconds(series[0])}",
-            )
-        )
+    rests = [_rest(result, boots) for result in results]
+    rows.append(Row("  in cases beside tools and boots, sum", seconds(sum(rests))))
+    rows.append(Row(f"    median, n {len(rests)}", seconds(statistics.median(rests))))
     return rows
 
 
-def _rest(result: Result, boots: list[BootRecord]) -> float:
+def _rest(result, boots):
     """Seconds of a case that neither its tools nor a boot within it took."""
     begin, end = result.started_ns, result.started_ns + result.duration_s * 1e9
     within = sum(boot.duration_s for boot in boots if begin - 5e6 <= boot.started_ns < end)
     return result.duration_s - result.tool_s - within
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command):
     return subprocess.run(
         command, cwd=ROOT, env=usual(os.environ), capture_output=True, text=True, check=False
     )

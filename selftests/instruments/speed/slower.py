@@ -3,8 +3,6 @@
 Wall time varies by more on a host of two cores. This clock goes 2 ns an instruction, as a core of 500 MIPS.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -21,7 +19,7 @@ _SERIES = {"ref": (ranges.REFERENCE_BOOTS, 200), "same": (3, 200), "slower": (3,
 """Boots of each session, and the interfaces of each boot."""
 
 
-def reference() -> list[Row]:
+def reference():
     """Three boots as a reference's and three whose one initcall takes 5 % longer, held against it."""
     rows: list[Row] = []
     with virtual_board(counted=True) as board:

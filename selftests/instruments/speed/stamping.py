@@ -4,16 +4,13 @@ A mark whose stated bound exceeds what a boot time allows is refused, so it does
 how many those were is said.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from evmperf.boards.console.marks import ALLOWED_S, find
-from evmperf.boards.console.record import ConsoleRecord, bounded, read
-from selftests.instruments.speed.boards import BURN, COMPILE, Board, burners, spare_from_load, virtual_board
+from evmperf.boards.console.record import bounded, read
+from selftests.instruments.speed.boards import BURN, COMPILE, burners, spare_from_load, virtual_board
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support import virtualbench
 from selftests.support.stamps import BenchStamps
@@ -53,7 +50,7 @@ class _Delays:
     wrong: int = 0
     """Bytes that had been there before their stamp's bound begins."""
 
-    def rows(self, load: str, reference: str) -> list[Row]:
+    def rows(self, load, reference):
         rows = []
         for what, values in (("marks", self.marks), ("bytes", self.bytes)):
             p99, most = quantile(values, 0.99), max(values)
@@ -90,7 +87,7 @@ class _Delays:
         ]
 
 
-def delays() -> list[Row]:
+def delays():
     """Boots with and without load, in turns."""
     idle, busy = _Delays(), _Delays()
     with virtual_board() as board, virtualbench.reached(board.env_file) as bench:
@@ -115,7 +112,7 @@ def delays() -> list[Row]:
     return idle.rows("idle", reference) + busy.rows("both cores loaded", reference)
 
 
-def _settled(board: Board, log: Path, base: int) -> list[ConsoleRecord]:
+def _settled(board, log, base):
     """The record, once it holds all that the bench saw."""
     deadline = time.monotonic() + 5
     while True:
@@ -128,9 +125,7 @@ def _settled(board: Board, log: Path, base: int) -> list[ConsoleRecord]:
         time.sleep(0.05)
 
 
-def _compare(
-    records: list[ConsoleRecord], seen: int, base: int, theirs: BenchStamps, series: _Delays
-) -> None:
+def _compare(records, seen, base, theirs, series):
     """Add the delays of the records after the first `seen`, and of the marks among them."""
     position = base + sum(len(record.data) for record in records[:seen] if record.kind == "<")
     fresh = [record for record in records[seen:] if record.kind == "<"]
@@ -159,7 +154,7 @@ def _compare(
         series.marks.append((mark.mono_ns - theirs.of(position + found)[0]) / 1e6)
 
 
-def wires() -> list[Row]:
+def wires():
     """The same of boards that say when they say what, over each kind of wire and in distress."""
     rows = []
     for wire in WIRES:
@@ -180,7 +175,7 @@ _Heard = tuple[list[float], list[float], int]
 """Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
 
 
-def _heard(wire: str, pieces: int, stopped_s: float = 0.0) -> _Heard:
+def _heard(wire, pieces, stopped_s=0.0):
     """What is heard of a board; nobody reads at first."""
     with contextlib.closing(TalkingBoard(wire, pieces, _SIZE, _PAUSE_NS)) as board:
         board.go()
@@ -189,7 +184,7 @@ def _heard(wire: str, pieces: int, stopped_s: float = 0.0) -> _Heard:
     return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
 
 
-def _row(what: str, heard: list[_Heard]) -> Row:
+def _row(what, heard):
     """Delays and bounds of all bytes; how many would be refused as marks of a short boot is said."""
     delays = [delay for run, _, _ in heard for delay in run]
     bounds = [bound for _, run, _ in heard for bound in run]

@@ -1,11 +1,8 @@
 """What a year of nights costs: `evmperf check` against it, and the site of trends of thirty boards."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +25,7 @@ _JSON = (
 
 
 @contextmanager
-def _year(boards: int, benchmarks: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
+def _year(boards, benchmarks):
     """The nights of so many boards, and how many megabytes they are."""
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         results = Path(folder) / "results"
@@ -36,15 +33,15 @@ def _year(boards: int, benchmarks: tuple[str, ...]) -> Iterator[tuple[Path, str]
         yield results, f"{size / 1e6:.0f} MB"
 
 
-def _figures(benchmarks: Iterable[str]) -> int:
+def _figures(benchmarks):
     return sum(len(metrics) for *_, metrics in years.figures(benchmarks))
 
 
-def _evmperf(*words: str | Path) -> list[str]:
+def _evmperf(*words):
     return [sys.executable, "-m", "evmperf", *map(str, words)]
 
 
-def check() -> list[Row]:
+def check():
     """`evmperf check` of a full run against a year, against json reading the same files."""
     tables = catalogue.benchmarks()
     metrics = itertools.accumulate(_figures([name]) for name in tables)
@@ -62,7 +59,7 @@ def check() -> list[Row]:
     ]
 
 
-def site() -> list[Row]:
+def site():
     """Writing the site of the year against json reading the same files."""
     with _year(_BOARDS, _BENCHMARKS) as (results, size):
         out = results.with_name("public")
