@@ -1,19 +1,22 @@
-"""Does `evmperf why` name faults made on purpose on a virtual EVM, and nothing of a healthy one?
+"""Does `evmperf why` name faults made on purpose on a virtual EVM, and nothing that is harmless?
 
 One boot; each fault is made, a case is measured with it, and it is taken back. The reference is a
 healthy run of the same cases. Two more (`--healthy`), before the faults and after them, must have no
-cause at all.
+cause at all, and neither may `--bystanders`, changes that cannot touch the figure.
 
 Not made, because QEMU's board has nothing to make it with: a governor or clock limit (no cpufreq), a
 PCIe link of other width or speed (it shows none), thermal throttling (no zones), CRC errors of a card.
 The SD card's slower mode is its host's clock: QEMU's card says so and is as fast as before.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import disk
 from evmperf.commands.app import why
 from evmperf.explain.answers import Answer
+from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
@@ -49,20 +53,44 @@ _SIZES = ("1m", "4k")
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fault, the shell text that makes and ends it (`qemu`: what QEMU is told instead), the name of the
-    case in which it is looked for, and the rules that are right. Cases of `before` are measured first.
+    case in which it is looked for, and the rules that are right, none of a bystander. Cases of `before`
+    are measured first.
     """
 
     name: str
     case: str
-    rules: tuple[str, ...]
+    rules: tuple[str, ...] = ()
     make: str = ""
     end: str = ""
     where: Literal["board", "tester", "qemu", "boot", "host", "login"] = "board"
     before: tuple[str, ...] = ()
 
 
-FAULTS = msgspec.yaml.decode(
-    Path(__file__).with_name("faults.yaml").read_bytes(), type=tuple[Fault, ...], strict=False
+class Bystander(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A harmless change: files of the board and their values, or shell text as that of a fault."""
+
+    case: str
+    set: dict[str, str | int] = {}
+    make: str = ""
+    end: str = ""
+    where: Literal["board", "login"] = "board"
+
+    @property
+    def fault(self) -> Fault:
+        """The same as a fault for which no rule is right."""
+        files = list(enumerate(self.set))
+        made = [f"cat {file} >/tmp/by{n} && echo {self.set[file]} >{file}" for n, file in files]
+        make = " && ".join(made) or self.make
+        end = " && ".join(f"cat /tmp/by{n} >{file}" for n, file in files) or self.end
+        name = f"{self.case} beside {', '.join(self.set) or self.make}"
+        return Fault(name, self.case, (), make, end, self.where)
+
+
+_FAULTS, _BYSTANDERS = (Path(__file__).with_name(name) for name in ("faults.yaml", "bystanders.yaml"))
+FAULTS = msgspec.yaml.decode(_FAULTS.read_bytes(), type=tuple[Fault, ...], strict=False)
+BYSTANDERS = tuple(
+    one.fault
+    for one in msgspec.yaml.decode(_BYSTANDERS.read_bytes(), type=tuple[Bystander, ...], strict=False)
 )
 
 
@@ -74,31 +102,31 @@ class Found:
     answers: tuple[Answer, ...]
 
     @property
-    def first(self):
+    def first(self) -> str:
         """The rule of the first cause, "" where there is none; of a fault without harm, what was read."""
         named = [answer.causes[:1] for answer in self.answers if answer.is_worse]
         # A figure may be worse by its noise alone, without a cause, where the fault does no harm.
-        if self.fault and not any(named):
+        if self.fault and self.fault.rules and not any(named):
             named = [answer.read[:1] for answer in self.answers]
         return next((cause.rule for causes in named for cause in causes), "")
 
     @property
-    def is_right(self):
+    def is_right(self) -> bool:
         """Whether it is the cause that there is."""
         # A healthy board on a busy host has that as its cause, or none.
-        return self.first in (self.fault.rules if self.fault else ("", "host"))
+        return self.first in ((self.fault and self.fault.rules) or ("", "host"))
 
 
 class Board:
     """A virtual EVM whose faults are made; `qmp` is its QEMU's control socket."""
 
-    def __init__(self, bench, qmp, folder):
+    def __init__(self, bench: LabgridBench, qmp: Path, folder: Path) -> None:
         self.bench = bench
         self._qmp = qmp
         self._folder = folder
         self._hogs: list[subprocess.Popen[bytes]] = []
 
-    def measure(self, name, *cases):
+    def measure(self, name: str, *cases: str) -> Path:
         """Measure cases into a run of their own; its folder."""
         spool = Spool(
             self._folder, Run(id=name, board="virtual-evm", profile="quick", facts=Facts(virtual=True))
@@ -112,15 +140,15 @@ class Board:
         spool.release()
         return spool.folder
 
-    def measure_with(self, fault):
+    def measure_with(self, fault: Fault) -> Path:
         """Measure the case of a fault with it; the run's folder."""
         self._do(fault, fault.make)
         try:
-            return self.measure(f"fault-{FAULTS.index(fault)}", *fault.before, fault.case)
+            return self.measure(f"fault-{(FAULTS + BYSTANDERS).index(fault)}", *fault.before, fault.case)
         finally:
             self._do(fault, fault.end)
 
-    def _do(self, fault, text):
+    def _do(self, fault: Fault, text: str) -> None:
         if fault.where == "qemu":
             self._throttle(**json.loads(text))
             return
@@ -147,7 +175,7 @@ class Board:
         reply = shell.run(text, 120)
         assert reply.status == 0, f"{fault.name}: {reply.text}"
 
-    def _throttle(self, bps, iops):
+    def _throttle(self, bps: int, iops: int) -> None:
         limits = {f"{what}{way}": 0 for what in ("bps", "iops") for way in ("_rd", "_wr")}
         command: dict[str, object] = {"device": "nvme", "bps": bps, "iops": iops, **limits}
         with socket.socket(socket.AF_UNIX) as line:
@@ -163,7 +191,7 @@ class Board:
 
 
 @contextmanager
-def board(folder):
+def board(folder: Path) -> Iterator[Board]:
     """A virtual EVM of its own."""
     qmp = folder / "qmp"
     options = ("-qmp", f"unix:{qmp},server=on,wait=off")
@@ -174,7 +202,7 @@ def board(folder):
         yield Board(bench, qmp, folder)
 
 
-def run(folder, faults=FAULTS, healthy_runs=2):
+def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2) -> Iterator[Found]:
     """A healthy board, each fault, and the board as the faults have left it; so many healthy runs in all."""
     with mock.patch.object(disk, "_IN_ORDER", _SIZES), board(folder) as there:
         cases = tuple(dict.fromkeys(fault.case for fault in faults))
@@ -186,19 +214,20 @@ def run(folder, faults=FAULTS, healthy_runs=2):
         yield _asked(None, there.measure("healthy-after", *cases), healthy)
 
 
-def _asked(fault, folder, healthy):
+def _asked(fault: Fault | None, folder: Path, healthy: Path) -> Found:
     """What `why` says of the cases of a run."""
     case = CASES[fault.case][0] if fault else "_"
     return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
 
-def main(words=None):
+def main(words: Sequence[str] | None = None) -> None:
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
+    parser.add_argument("--bystanders", action="store_true", help="harmless changes in place of faults")
     parser.add_argument("--healthy", type=int, default=2, metavar="N", help="healthy runs (default: 2)")
-    command.add_names(parser, [fault.name for fault in FAULTS])
+    command.add_names(parser, [fault.name for fault in FAULTS + BYSTANDERS])
     given = parser.parse_args(words)
-    faults = {fault.name: fault for fault in FAULTS}
+    faults = {fault.name: fault for fault in (BYSTANDERS if given.bystanders else FAULTS)}
     chosen = tuple(map(faults.__getitem__, command.named(parser, given.names, faults)))
     right, pairs, blamed = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +242,7 @@ def main(words=None):
             said = "; ".join(cause.reason for cause in causes) or "no cause"
             figures = ", ".join(answer.headline for answer in found.answers)
             print("right" if found.is_right else "WRONG", name, figures, said, sep="  ", flush=True)
-    print(f"{right} of {len(chosen)} causes are named first")
+    print(f"{right} of {len(chosen)} {'blamed nothing' if given.bystanders else 'causes are named first'}")
     print(f"{blamed} of {pairs} figures of healthy pairs have a cause")
 
 

@@ -14,7 +14,17 @@ from collections.abc import Callable
 from dataclasses import astuple
 
 from selftests.instruments import command
-from selftests.instruments.speed import dashboards, lab, looks, recorded, sessions, slower, stamping, year
+from selftests.instruments.speed import (
+    dashboards,
+    lab,
+    looks,
+    recorded,
+    sessions,
+    slower,
+    stamping,
+    store,
+    year,
+)
 from selftests.instruments.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -26,6 +36,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "verdicts": recorded.judging,
     **{f"verdicts-{part}": functools.partial(recorded.judging, part) for part in recorded.PARTS},
     "year": year.check,
+    "push": store.push,
     "dashboards": dashboards.panels,
     "site": year.site,
     "lab-stamps": lab.stamps,
