@@ -4,18 +4,24 @@ renamed, `perf` heads nine tables, and some have no caption. Where two contradic
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from evmperf.boards import yamlfile
 from evmperf.judge.published import identity
 from evmperf.judge.published.declared import MatchedColumn, Table, numbered, tables
-from evmperf_guides import meaning
+from evmperf.model.errors import UsageError
 from evmperf_guides.source import SourceTable
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")
 """What guides write or leave out behind a title, in lower case."""
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
+_WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
+"""A value of an inner heading and the outer heading's that it refines."""
+_Meaning = Mapping[str, str]
+"""Values by quantity, {"device": "emmc"}; "Boot from SATA or NAND" has two of one, so it says none."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,12 @@ class _Evidence:
 
     def against(self, table: Table) -> list[str]:
         """The texts that say something else than the table is about."""
-        quantities, about = self.quantities.items(), meaning.about(table)
+        quantities, about = self.quantities.items(), about_of(table)
         return list(dict.fromkeys(text for q, (value, text) in quantities if about.get(q) != value))
 
     def missing(self, table: Table) -> list[str]:
         """The quantities of a table of which nothing is said."""
-        return [quantity for quantity in meaning.about(table) if quantity not in self.quantities]
+        return [quantity for quantity in about_of(table) if quantity not in self.quantities]
 
 
 def identify(source: SourceTable) -> Settled:
@@ -139,12 +145,12 @@ def _spelt(title: str) -> str:
 
 
 def _evidence(source: SourceTable) -> _Evidence:
-    said, contradiction = meaning.along(source.section)
+    said, contradiction = _along(source.section)
     inner, overruled = source.section[-1:], ""
     if source.name and inner and identity.plain(inner[0]) == identity.plain(source.name):
         # A heading that is a level too deep stands below its neighbour's: caption and heading say
         # together what it is, where they are of one device.
-        own, (outer, of_outer) = meaning.quantities(inner[0]), meaning.along(source.section[:-1])
+        own, (outer, of_outer) = _quantities(inner[0]), _along(source.section[:-1])
         wrong = [q for q in ("system", "tool") if q in outer and own.get(q) != outer[q][0]]
         if wrong and own.get("device") == outer.get("device", ("",))[0]:
             said = {q: pair for q, pair in outer.items() if q not in wrong}
@@ -154,7 +160,7 @@ def _evidence(source: SourceTable) -> _Evidence:
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
     caption, header = source.name or source.rubric, _of_header(source)
-    for quantity, value in meaning.quantities(caption).items():
+    for quantity, value in _quantities(caption).items():
         before = evidence.quantities.setdefault(quantity, (value, caption))
         if before[0] == value:
             continue
@@ -172,23 +178,23 @@ def _evidence(source: SourceTable) -> _Evidence:
     return evidence
 
 
-def _of_header(source: SourceTable) -> meaning.Meaning:
-    return meaning.quantities(" ".join(split_header(title)[1] for title in source.header))
+def _of_header(source: SourceTable) -> _Meaning:
+    return _quantities(" ".join(split_header(title)[1] for title in source.header))
 
 
 def fits_caption(source: SourceTable) -> bool:
     """Whether a table is a known one and its header says nothing else than its caption."""
-    said = meaning.quantities(source.name)
+    said = _quantities(source.name)
     agrees = all(said.get(quantity, value) == value for quantity, value in _of_header(source).items())
     return agrees and identify(source).match is not None
 
 
 def _names(text: str) -> Iterable[str]:
     """Benchmarks whose title or caption a text is, where it says all that they are about."""
-    words, says = identity.plain(text), dict(meaning.quantities(text))
+    words, says = identity.plain(text), dict(_quantities(text))
     for name, table in tables().items():
         titles = (table.title, *table.captions)
-        if words and says == dict(meaning.about(table)) and words in map(identity.plain, titles):
+        if words and says == dict(about_of(table)) and words in map(identity.plain, titles):
             yield name
 
 
@@ -199,7 +205,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> S
         return Settled(None, _other_rows(agreed, evidence, source))
     most = max(counts.values())
     best = [match for match in agreed if counts[match.table.benchmark] == most]
-    said_little = source.name and not meaning.quantities(source.name) and not evidence.named
+    said_little = source.name and not _quantities(source.name) and not evidence.named
     if len(best) > 1 and not said_little:
         # Without a word of a second variant, a table is the plain one.
         fewest = min(len(evidence.missing(match.table)) for match in best)
@@ -234,3 +240,47 @@ def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTabl
     other = min(others, key=lambda table: len(evidence.against(table))).benchmark
     said = source.name or " / ".join(source.section)
     return f"{said!r} says {name}, its rows ({shown}) are those of {other}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _quantities(text: str) -> _Meaning:
+    """What a text says."""
+    words = identity.plain(text)
+    values = {q: [v for v, pattern in of.items() if pattern.search(words)] for q, of in _patterns().items()}
+    return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
+
+
+def _along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
+    """What headings say, by quantity: value and heading; and a sentence if two contradict each other."""
+    agreed: dict[str, tuple[str, str]] = {}
+    for heading in headings:
+        for quantity, value in _quantities(heading).items():
+            before = agreed.get(quantity, (value, heading))
+            if before[0] not in (value, _WITHIN.get((quantity, value))):
+                return agreed, f"the heading {heading!r} is below {before[1]!r}"
+            agreed[quantity] = (value, heading)
+    return agreed, ""
+
+
+def about_of(table: Table) -> _Meaning:
+    """What a table is about, by quantity: as its file says it, else as its headings do. Raises UsageError for
+    a word of the file that meaning.yaml does not know.
+    """
+    if not table.about:
+        return {quantity: value for quantity, (value, _) in _along([*table.section, table.title])[0].items()}
+    patterns = _patterns()
+    for quantity, value in table.about.items():
+        if value not in patterns.get(quantity, {}):
+            raise UsageError(f"{table.benchmark}.yaml: about: meaning.yaml has no {quantity}: {value}")
+    return table.about
+
+
+@functools.cache
+def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
+    return {
+        quantity: {
+            value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
+            for value, patterns in values.items()
+        }
+        for quantity, values in yamlfile.read(Path(__file__).with_name("meaning.yaml")).items()
+    }

@@ -55,6 +55,18 @@ class _CsvTable(Directive):
         return [node]
 
 
+class _Container(Directive):
+    """Sphinx's `only` and `ifconfig`: what is inside belongs to the guide."""
+
+    optional_arguments = 1
+    final_argument_whitespace = has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        node = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        return list(node.children)
+
+
 def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
     source = Source()
@@ -103,7 +115,7 @@ def _parse(text: str, name: str, source: Source) -> nodes.document:
     # docutils' register is global: our reading of csv-tables is in it for as long as we read.
     register: dict[str, Any] = vars(directives)["_directives"]
     saved = dict(register)
-    register["csv-table"] = _CsvTable
+    register |= {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Container}
     try:
         Parser().parse(text, document)
     except Exception as error:  # docutils' own faults on damaged text

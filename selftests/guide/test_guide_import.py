@@ -174,6 +174,14 @@ def test_an_unknown_table_is_kept_as_it_is(tmp_path):
     assert len(read_results(folder)) == 1
 
 
+@pytest.mark.parametrize("directive", ["ifconfig:: CONFIG_part_variant in ('AM64X')", "only:: html"])
+def test_what_sphinx_shows_under_a_condition_belongs_to_the_guide(directive):
+    head, sign, body = STREAM.partition(".. csv-table::")
+    inside = "\n".join(f"    {line}".rstrip() for line in (sign + body).splitlines())
+    (imported,) = importer.interpret(titled(f"{head}.. {directive}\n\n{inside}\n"))
+    assert figures(imported) == {"am64xx-hsevm stream add perf": "1 MB/s"}
+
+
 def test_importing_twice_is_importing_once(tmp_path):
     imported = importer.interpret(titled(STREAM))[0]
     first = importer.store(imported, tmp_path)

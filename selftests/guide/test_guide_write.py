@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from evmperf_guides import importer, meaning
+from evmperf_guides import importer, match
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -72,7 +72,7 @@ def test_every_declaration_knows_its_metrics():
 def test_no_two_tables_are_told_apart_by_nothing():
     seen = {}
     for name, table in tables().items():
-        marks = (table.keys, tuple(sorted(table.columns)), tuple(sorted(meaning.about(table).items())))
+        marks = (table.keys, tuple(sorted(table.columns)), tuple(sorted(match.about_of(table).items())))
         rows = (table.cases, table.more_rows)
         assert seen.setdefault((*marks, rows), name) == name
 
@@ -104,7 +104,7 @@ def test_a_table_file_with_a_mistake_is_named_with_it(text, said, tmp_path):
 def test_a_word_that_nobody_knows_is_named_with_its_table():
     table = structs.replace(tables()["emmc_ext4"], about={"device": "floppy"})
     with pytest.raises(UsageError, match=r"emmc_ext4\.yaml: about: .* device: floppy"):
-        meaning.about(table)
+        match.about_of(table)
 
 
 def test_what_the_benchmark_says_is_not_said_again(tmp_path):
