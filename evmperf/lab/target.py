@@ -2,14 +2,30 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from labgrid import Environment
 
 from evmperf.boards.board import Board
-from evmperf.lab import guest, labs
+from evmperf.lab import guest
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import variables
 from evmperf.model.errors import EvmperfError, LabError, one_line
+from evmperf.model.plugins import not_installed, plugins
+
+
+def lab_of(board: Board, tell: Callable[[str], None]) -> Any:
+    """Start the lab of a virtual board, which a plugin plays; it has `stop()`. None for real hardware.
+
+    Raises UsageError when the plugin is not installed or the board file is wrong, LabError when the lab does
+    not start.
+    """
+    if not board.options.board.virtual:
+        return None
+    labs = plugins("labs")
+    if "virtual" not in labs:
+        raise not_installed(f"{board.file_name} is a virtual EVM", "evmperf_virtual")
+    return labs["virtual"].load()(board, tell)
 
 
 @contextlib.contextmanager
@@ -23,7 +39,7 @@ def opened(
     """
     place = claim.board.place if claim.board.coordinator else ""
     with contextlib.ExitStack() as stack:
-        lab = labs.started(board, tell)
+        lab = lab_of(board, tell)
         if lab and not keep_lab:
             stack.callback(lab.stop)
         if place:

@@ -19,7 +19,6 @@ from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
 from evmperf.commands.app.forecast import Forecast
-from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
 from evmperf.measure import hostload, provenance
@@ -386,7 +385,9 @@ class MeasuringSession:
         return Ended(cut[0], "").status if cut and cut[0] is not Ending.CUT else None
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
-        self._started_bench = labs.started(self.board, progress)
+        from evmperf.lab.target import lab_of  # noqa: PLC0415  # Labgrid is slow to import
+
+        self._started_bench = lab_of(self.board, progress)
         if self.board.is_virtual and (slowness := hostload.slowness()) >= hostload.BUSY:
             progress(
                 f"this host is busy: its virtual EVM gets {slowness:.0f} times as long for a boot or command"

@@ -4,6 +4,7 @@ loaders say of themselves. A board that runs the image shows the same facts on i
 Programs of Debian read it, without root: partx, mtools, debugfs of e2fsprogs.
 """
 
+import contextlib
 import itertools
 import re
 import subprocess
@@ -126,14 +127,10 @@ def _ext(image: Path, start: int) -> Read:
 
 def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     """Run a program of the host; raises LabError that names its package, or its time."""
+    command = [contents.program(name, package, "reads"), *words]
     try:
         return subprocess.run(
-            [contents.program(name, package, "reads"), *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            env=_ENVIRONMENT,
+            command, input=b"", capture_output=True, timeout=_TIMEOUT_S, check=False, env=_ENVIRONMENT
         )
     except subprocess.TimeoutExpired:
         raise LabError(f"{name} takes more than {_TIMEOUT_S:g} s: look at the image's disk") from None
@@ -188,8 +185,7 @@ def kernel(data: bytes) -> tuple[str, str] | None:
 
 def _unpacked(data: bytes) -> bytes:
     """The content of compressed data, as far as it can be read here."""
-    try:
+    with contextlib.suppress(LabError):  # of a program that is missing
         command = f"{' '.join(contents.decompressor(data))} | head -c {_KERNEL_LIMIT}"
-    except LabError:
-        return b""
-    return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout
+        return subprocess.run(["sh", "-c", command], input=data, capture_output=True, check=False).stdout
+    return b""

@@ -102,13 +102,7 @@ def run(command: str, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess
     words = [*prefix, shlex.join(["sh", "-c", command])] if prefix else ["sh", "-c", command]
     try:
         return subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
+            words, input="", capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         where = " on the host of the medium" if prefix else ""
