@@ -25,14 +25,14 @@ from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions
 from evmperf_guides import artefacts, match, rows, rst, settle
-from evmperf_guides.source import UNKNOWN_OS, Notes, Problem, Source, SourceTable, guides, system_of
+from evmperf_guides.source import UNKNOWN_OS, Problem, ReadingNotes, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
 
 
 @dataclass
-class ImportedGuide(Notes):
+class ImportedGuide(ReadingNotes):
     """What a guide holds. Counts are of the cells of its csv-tables (keys included); `dated` says whether the
     release is that of the date in its file's name.
     """

@@ -12,7 +12,7 @@ from evmperf.model.results import Published
 from evmperf.model.stats import figure_text
 from evmperf.model.units import Unit
 from evmperf_guides.match import Match, row_key
-from evmperf_guides.source import GuideRow, Notes, Problem, SourceTable
+from evmperf_guides.source import GuideRow, Problem, ReadingNotes, SourceTable
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _CELL = re.compile(
@@ -66,7 +66,7 @@ class TableRows:
 
     source: SourceTable
     match: Match
-    notes: Notes
+    notes: ReadingNotes
     release: str = ""
     lone: str = ""
     rows: list[Read] = field(default_factory=list)

@@ -15,7 +15,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Published
 from evmperf_guides import match, rows
 from evmperf_guides.match import Match, Settled, split_header
-from evmperf_guides.source import Notes, Problem, Source, SourceTable
+from evmperf_guides.source import Problem, ReadingNotes, Source, SourceTable
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
@@ -189,7 +189,7 @@ class Witness:
 
     def _alike(self, source: SourceTable, fit: Match, lone: str) -> bool:
         """Whether a table's figures are like those of its boards, or it has none."""
-        of_table = rows.read(rows.TableRows(source, fit, Notes(), lone=lone)).rows
+        of_table = rows.read(rows.TableRows(source, fit, ReadingNotes(), lone=lone)).rows
         near = []
         for case, board, figure in ((row.case, board, f) for row in of_table for board, f in row.figures):
             series = self._series(fit, case, figure.metric, board)

@@ -68,7 +68,7 @@ class Problem:
 
 
 @dataclass(kw_only=True)
-class Notes:
+class ReadingNotes:
     """What was not read, and how many cells that is; and what was read and is doubtful."""
 
     problems: list[Problem] = field(default_factory=list)

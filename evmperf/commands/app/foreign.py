@@ -27,7 +27,7 @@ from evmperf.model.results import HIGHER, LOWER, Result, Sample, Status
 from evmperf.model.run import FOREIGN, Run
 from evmperf.model.units import counted
 from evmperf.publish.influx.client import Store, load
-from evmperf.publish.report.samples import COLUMNS
+from evmperf.publish.report.exports import COLUMNS
 
 _PREFIX = f"{FOREIGN}-"
 _WAYS = {"lower": LOWER, "higher": HIGHER, "": "value"}

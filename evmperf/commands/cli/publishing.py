@@ -11,10 +11,10 @@ from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx.client import Store, load
 from evmperf.publish.influx.push import push, waiting
-from evmperf.publish.report import exports, samples
+from evmperf.publish.report import exports
 
 _REFERENCE = "reference"
-_FORMATS = (*samples.WRITERS, *exports.FORMATS, _REFERENCE)
+_FORMATS = (*exports.WRITERS, *exports.FORMATS, _REFERENCE)
 
 
 @command(
@@ -98,7 +98,7 @@ def _export(options: argparse.Namespace) -> None:
         elif name == _REFERENCE:
             ranges.write(file, [entry.folder for entry in chosen if entry.folder])
         else:
-            samples.WRITERS[name](chosen, file)
+            exports.WRITERS[name](chosen, file)
     print(f"{file}: {counted(len(chosen), 'run')}")
 
 

@@ -6,7 +6,7 @@ docs/lab-at-scale.md describes it for people.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
+from evmperf.commands.app.images import by_board
 from evmperf.judge.against import parse
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
@@ -25,7 +26,6 @@ from evmperf.model.units import seconds
 AGAINST = "last:30"
 """Baseline of a night's verdicts, where nobody says otherwise."""
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-_NAMED = re.compile(r"([A-Za-z0-9][\w.-]*)=(.+)", re.DOTALL)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -126,32 +126,9 @@ def checked(data: Any, where: str, name: str) -> NightPlan:
     _check_each(where, lambda _: end_of(plan, 0), plan.until)
     _check_each(f"{where}: against", parse, plan.against)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
-    given = _images(plan.images, stems)
+    given = by_board(plan.images, stems)
     jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]
     return replace(plan, boards=jobs, images=[])
-
-
-def _images(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:
-    """The image of each of `boards` that gets one, of words `IMAGE` (for all) and `BOARD=IMAGE`, where an
-    image is what `pytest --image` takes. Raises UsageError for an unknown board, and for one with two images.
-    """
-    everywhere: list[str] = []
-    own: dict[str, str] = {}
-    for word in words:
-        named = _NAMED.fullmatch(word)
-        if named is None:
-            everywhere.append(word)
-        elif named[1] not in boards:
-            raise UsageError(
-                f"image {word}: {named[1]} is not a board of this night; known are {', '.join(boards)}"
-            )
-        elif named[1] in own:
-            raise UsageError(f"{named[1]} is given two images: {own[named[1]]} and {named[2]}")
-        else:
-            own[named[1]] = named[2]
-    if len(everywhere) > 1:
-        raise UsageError(f"{everywhere[0]} and {everywhere[1]} are both for all boards: write BOARD=IMAGE")
-    return {**dict.fromkeys(boards if everywhere else (), *everywhere), **own}
 
 
 def end_of(plan: NightPlan, began: float) -> float:
