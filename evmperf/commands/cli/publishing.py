@@ -14,7 +14,7 @@ from evmperf.publish.influx.push import push, waiting
 from evmperf.publish.report import exports
 
 _REFERENCE = "reference"
-_FORMATS = (*exports.WRITERS, *exports.FORMATS, _REFERENCE)
+_FORMATS = (*exports.WRITERS, _REFERENCE)
 
 
 @command(
@@ -92,10 +92,7 @@ def _export(options: argparse.Namespace) -> None:
         ] or list(runs.values())
         if not chosen:
             raise UsageError(f"{source}: holds no runs")
-        if name in exports.FORMATS:
-            whole = [(entry.run, entry.results()) for entry in chosen]
-            file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
-        elif name == _REFERENCE:
+        if name == _REFERENCE:
             ranges.write(file, [entry.folder for entry in chosen if entry.folder])
         else:
             exports.WRITERS[name](chosen, file)

@@ -1,4 +1,4 @@
-"""Runs in the formats of others: JUnit, OpenMetrics (openmetrics.io), every sample as a row of CSV or Parquet."""
+"""Runs in the formats of others: JUnit, OpenMetrics (openmetrics.io), a row a sample as CSV or Parquet."""
 
 import csv
 import tempfile
@@ -10,20 +10,21 @@ from pathlib import Path
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import figures
 from evmperf.model.outlets import plain
-from evmperf.model.results import Result, Status
-from evmperf.model.run import Run
+from evmperf.model.results import Status
 from evmperf.publish.report.verdicts import case_of, labels, suite_of, xml
 
-Runs = Sequence[tuple[Run, Sequence[Result]]]
 
-
-def junit(runs: Runs) -> str:
-    """A suite a run, a test a case: its figures as properties, what failed as a failure."""
+def write_junit(runs: Sequence[StoredRun], file: Path) -> None:
+    """Write a suite a run, a test a case: its figures as properties, what failed as a failure."""
     root = ET.Element("testsuites")
-    for run, results in runs:
+    for entry in runs:
+        run, results = entry.run, entry.results()
         failed = sum(result.status is not Status.MEASURED for result in results)
         suite = suite_of(run.id, len(results), failed)
-        suite.attrib |= {"timestamp": _time(run.started_ns)[:19], "hostname": plain(run.board)}
+        suite.attrib |= {
+            "timestamp": datetime.fromtimestamp(run.started_ns / 1e9, UTC).isoformat()[:19],
+            "hostname": plain(run.board),
+        }
         root.append(suite)
         for result in results:
             case = case_of(suite, result.benchmark, result.case)
@@ -36,25 +37,19 @@ def junit(runs: Runs) -> str:
             if result.status is not Status.MEASURED:
                 failure_node = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
                 failure_node.text = plain("\n".join(failure.message for failure in result.failures))
-    return xml(root)
+    file.write_text(xml(root), encoding="utf-8")
 
 
-def openmetrics(runs: Runs) -> str:
-    """A gauge of every figure's mean, stamped with the beginning of its run (seconds)."""
+def write_openmetrics(runs: Sequence[StoredRun], file: Path) -> None:
+    """Write a gauge of every figure's mean, stamped with the beginning of its run (seconds)."""
     lines = ["# TYPE evmperf_figure gauge", "# HELP evmperf_figure Mean of a figure in its unit."]
-    for run, results in sorted(runs, key=lambda one: one[0].started_ns):
+    for entry in sorted(runs, key=lambda one: one.run.started_ns):
+        run = entry.run
         of_run = {"lab": run.lab, "board": run.board, "run": run.id}
-        for figure in figures(results).values():
+        for figure in figures(entry.results()).values():
             tags = labels(**of_run, **figure.key._asdict(), unit=figure.unit)
             lines.append(f"evmperf_figure{tags} {figure.mean!r} {run.started_ns / 1e9:.3f}")
-    return "\n".join([*lines, "# EOF", ""])
-
-
-FORMATS = {"junit": junit, "openmetrics": openmetrics}
-
-
-def _time(ns: int) -> str:
-    return datetime.fromtimestamp(ns / 1e9, UTC).isoformat()
+    file.write_text("\n".join([*lines, "# EOF", ""]), encoding="utf-8")
 
 
 COLUMNS = {
@@ -108,4 +103,5 @@ def write_parquet(runs: Sequence[StoredRun], file: Path) -> None:
             read.write_parquet(str(file))
 
 
-WRITERS = {"parquet": write_parquet, "csv": write_csv}
+WRITERS = {"parquet": write_parquet, "csv": write_csv, "junit": write_junit, "openmetrics": write_openmetrics}
+"""What writes runs into a file, by the format's name."""
