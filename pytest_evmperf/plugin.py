@@ -45,8 +45,7 @@ RESULT: pytest.StashKey[Any] = pytest.StashKey()
 
 _FIXTURE = "measuring"
 """What every test of evmperf's uses, of its catalogue or by another fixture."""
-_TEST_FILE = re.compile(r"conftest\.py|test_.*\.py|[^_].*_test\.py")
-"""Those of a suite; `_NAME_test.py` is what `evmperf benchmark new` writes."""
+_TEST_FILE = re.compile(r"conftest\.py|test_.*\.py|.*_test\.py")
 _NO_SUITES = {"venv", "node_modules", "build", "dist", "results"}
 _SUITE_FILES = 20_000
 """Files that are looked at for a suite of the lab's own."""
@@ -142,7 +141,8 @@ def _has_tests(folder: Path) -> bool:
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_SUITES]
         seen += len(files)
-        if any(_TEST_FILE.fullmatch(name) for name in files):
+        ours = {f"_{Path(name).stem}_test.py" for name in files}  # as `evmperf benchmark new` writes it
+        if any(_TEST_FILE.fullmatch(name) for name in {*files} - ours):
             return True
         if seen > _SUITE_FILES:
             return False

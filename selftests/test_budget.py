@@ -35,7 +35,7 @@ GOALS = {
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
     "evmperf pytest_evmperf strategies *.py": 40_812,
-    "selftests *.py": 34_117,
+    "selftests *.py": 34_123,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 510,
 }
 COMMANDS = 22

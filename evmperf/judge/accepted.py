@@ -49,8 +49,8 @@ def read() -> list[Accepted]:
 def add(mark: Accepted) -> None:
     """Add a mark to FILE, in place of an older one for the same metric and board; raises LabError."""
     kept = [m for m in read() if (m.metric, m.board) != (mark.metric, mark.board)]
-    entries = [asdict(entry) for entry in [*kept, mark]]
-    write_whole(FILE, (_HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)).encode())
+    text = _HEAD + yaml.safe_dump([asdict(m) for m in [*kept, mark]], sort_keys=False, allow_unicode=True)
+    write_whole(FILE.resolve(), text.encode())  # of a link its target
 
 
 def pattern(text: str) -> str:

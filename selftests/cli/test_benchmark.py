@@ -47,6 +47,10 @@ def test_its_own_test_passes_and_its_command_runs(own):
     own.parent.with_name("lab.yaml").write_text(PLAIN)
     done = programs.pytest("--lg-env", "lab.yaml", "-k", "own_copy", "--collect-only", cwd=own.parent.parent)
     assert "[own_copy-" in done.stdout, "that test is no suite of the lab's beside which evmperf is silent"
+    test.rename(test.with_name("_of_the_lab_test.py"))
+    done = programs.pytest("--lg-env", "lab.yaml", "-k", "own_copy", "--collect-only", cwd=own.parent.parent)
+    assert "[own_copy-" not in done.stdout, "one of another name is"
+    test.with_name("_of_the_lab_test.py").rename(test)
     step, *_ = declared()
     subprocess.run(
         ["sh", "-c", step.command], env={"OUT": str(own.parent), "PATH": "/usr/bin:/bin"}, check=True

@@ -49,9 +49,13 @@ def lost(nights):
 
 @pytest.fixture
 def marks(tmp_path, monkeypatch):
-    """The accepted changes of a lab's folder."""
+    """The accepted changes of a lab's folder: a link into another, which stays one."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "baselines" / "accepted.yaml"
+    (tmp_path / "baselines").mkdir()
+    link = tmp_path / "baselines" / "accepted.yaml"
+    link.symlink_to(tmp_path / "kept.yaml")
+    yield link
+    assert link.is_symlink()
 
 
 def check(folder, against, results):
